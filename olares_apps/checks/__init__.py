@@ -1,0 +1,1 @@
+"""Checks: the rule table and its rules."""

@@ -1,0 +1,1 @@
+"""Engines: how settings become arguments, environment and probes."""

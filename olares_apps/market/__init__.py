@@ -1,0 +1,1 @@
+"""Markets: documents, revisions, stores, publishing and the device simulator."""

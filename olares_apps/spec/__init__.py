@@ -1,0 +1,1 @@
+"""Specs: the typed models, the strict loader, the workspace."""

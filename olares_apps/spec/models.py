@@ -1,0 +1,338 @@
+"""The spec: one closed, typed description of one app.
+
+Everything that a chart says twice is said here once. Field docstrings are the field
+reference (``docs/specs.md`` is generated from them), so they state units and defaults.
+"""
+
+from collections.abc import Iterator
+from typing import Annotated, Generic, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+from olares_apps.spec.types import (
+    AppName,
+    ArgumentText,
+    Cpu,
+    EntranceTitle,
+    EnvName,
+    Image,
+    Locale,
+    ModelPath,
+    Port,
+    Quantity,
+    RepoId,
+    Revision,
+    Sha256,
+    Text,
+    Title,
+    Url,
+    Version,
+    app_id,
+)
+
+__all__ = [
+    "AppSpec",
+    "AppText",
+    "BenchRecord",
+    "BenchRun",
+    "Closed",
+    "EngineSettings",
+    "EngineT",
+    "Entrance",
+    "License",
+    "Licenses",
+    "MemoryPart",
+    "Model",
+    "ModelFile",
+    "Protocol",
+    "Release",
+    "Resources",
+]
+
+
+class Closed(BaseModel):
+    """Base of every part of a spec: unknown keys and silent conversions are errors."""
+
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
+    )
+
+
+class License(Closed):
+    """A licence by name and address."""
+
+    text: Text
+    """Name of the licence, for example ``Apache-2.0``."""
+    url: Url
+    """Where its text is."""
+
+
+class Licenses(Closed):
+    """The licences that a reader of the page needs: of the model and of the engine."""
+
+    model: License
+    """Licence of the model weights."""
+    engine: License
+    """Licence of the inference server."""
+
+
+class ModelFile(Closed):
+    """One file of a model repository that the app downloads."""
+
+    role: Literal["target", "mmproj", "drafter", "extra"] = "target"
+    """What the engine does with it."""
+    repo: RepoId
+    """Repository on the model hub, ``OWNER/NAME``."""
+    file: ModelPath
+    """Path of the file inside the repository; of a split GGUF, the first part."""
+    stored_as: ModelPath | None = None
+    """Name on the device when it must differ from the remote one."""
+    quant: Text | None = None
+    """Quantisation label as people know it, for example ``UD-Q3_K_XL``."""
+    size_gb: Annotated[float, Field(gt=0, le=2000)] | None = None
+    """Stated size in GB (10^9 bytes), for texts and budgets until the exact size is known."""
+    size: Annotated[int, Field(gt=0, le=2 * 10**12)] | None = None
+    """Exact size in bytes; the device refuses a file of another size."""
+    sha256: Sha256 | None = None
+    """Digest of the file; the device refuses other content."""
+    revision: Revision = "main"
+    """Commit (preferred) or branch to download from."""
+
+
+class Model(Closed):
+    """The model that the app serves, as its page names it."""
+
+    name: Text
+    """Name for people, for example ``Qwen3.6 35B-A3B``."""
+    kind: Text
+    """Class of the model in a few words, for example ``35B MoE-A3B + MTP``."""
+    native_ctx: Annotated[int, Field(ge=256, le=2**26)]
+    """Longest context the model was trained for, in tokens."""
+    modalities: list[Literal["text", "vision", "audio", "speech", "image", "video"]] = ["text"]
+    """What goes in and comes out."""
+    files: list[ModelFile] = Field(default_factory=list)
+    """Files to download, the target first."""
+
+
+class MemoryPart(Closed):
+    """One part of a stated GPU memory need."""
+
+    part: Text
+    """What takes the memory, for example ``weights`` or ``kv cache``."""
+    gb: Annotated[float, Field(gt=0, le=2000)]
+    """Its size in GB (10^9 bytes)."""
+
+
+class Resources(Closed):
+    """What the server container asks for and may use at most."""
+
+    cpu: Cpu = "4"
+    """CPU request in cores."""
+    memory: Quantity = "24Gi"
+    """Memory request."""
+    cpu_limit: Cpu = "16"
+    """CPU limit in cores."""
+    memory_limit: Quantity = "40Gi"
+    """Memory limit."""
+    gpu_memory: Quantity | None = None
+    """GPU memory that the app needs; by default computed from the model and its settings."""
+    gpu_memory_parts: list[MemoryPart] = Field(default_factory=list)
+    """A stated memory sum from a source; used when nothing better is known."""
+    disk: Quantity | None = None
+    """Disk that the app needs; by default computed from the files it downloads."""
+
+
+class Entrance(Closed):
+    """How a person or a client reaches the app."""
+
+    title: EntranceTitle | None = None
+    """Title under the icon; by default the app's title without the characters not allowed."""
+    auth_level: Literal["public", "private", "internal"] = "internal"
+    """Who gets in: everybody, logged-in users, or the device's own network."""
+    open_method: Literal["default", "iframe", "window"] = "window"
+    """How the desktop opens it."""
+
+
+class BenchRun(Closed):
+    """One measured run."""
+
+    tps: Annotated[float, Field(gt=0)]
+    """Decoding speed in tokens per second."""
+    drafted: Annotated[int, Field(ge=0)] | None = None
+    """Tokens that the draft proposed."""
+    accepted: Annotated[int, Field(ge=0)] | None = None
+    """Drafted tokens that the model accepted."""
+    seconds: Annotated[float, Field(gt=0)] | None = None
+    """Wall time of the run in seconds."""
+
+
+class Protocol(Closed):
+    """How a speed was measured; two records compare only when their protocols agree."""
+
+    prompt: Text
+    """What the model was asked for."""
+    tokens: Annotated[int, Field(gt=0)]
+    """Tokens generated per run."""
+    streams: Annotated[int, Field(gt=0)] = 1
+    """Requests at a time."""
+    sampler: dict[str, float] = Field(default_factory=dict)
+    """Sampler settings, for example ``temp: 0.6``."""
+    warmup: Text = "none"
+    """What ran before the first counted run."""
+    filled_ctx: Annotated[int, Field(ge=0)] | None = None
+    """Tokens already in the context when decoding began; null when not recorded."""
+
+
+class BenchRecord(Closed):
+    """A measured speed with its protocol and provenance."""
+
+    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
+    """Name of the record inside the spec."""
+    ctx: Annotated[int, Field(gt=0)]
+    """Configured context in tokens."""
+    tps: Annotated[float, Field(gt=0)]
+    """Mean decoding speed in tokens per second."""
+    tps_range: list[float] | None = Field(default=None, min_length=2, max_length=2)
+    """Slowest and fastest run, when the single runs are not listed."""
+    runs: Annotated[int, Field(gt=0)] | None = None
+    """Number of runs behind the mean; null when the source does not say."""
+    details: list[BenchRun] = Field(default_factory=list)
+    """The single runs, when the source lists them."""
+    acceptance: Annotated[float, Field(ge=0, le=100)] | None = None
+    """Accepted share of the drafted tokens in per cent."""
+    protocol: Protocol
+    """How it was measured."""
+    hardware: str = "olares-one"
+    """Hardware profile it ran on."""
+    image: Image
+    """Image it ran in."""
+    model_file: ModelPath
+    """Model file it ran with."""
+    version: Version | None = None
+    """Version of the app at that time."""
+    source: Text
+    """Where the figure was published."""
+
+
+class Release(Closed):
+    """What changed in one version."""
+
+    version: Version
+    """The version, quoted."""
+    notes: Text
+    """What changed, for the owner of a device; may hold placeholders."""
+
+
+class AppText(Closed):
+    """Free text of the page. Numbers come from the spec through placeholders."""
+
+    summary: Text
+    """One plain sentence."""
+    about: Text = ""
+    """Longer description, Markdown."""
+    limits: list[Text] = Field(default_factory=list)
+    """What the app cannot do, one sentence each."""
+
+
+class EngineSettings(Closed):
+    """What every engine has in common; each engine adds its own settings."""
+
+    type: str
+    """Name of the engine."""
+    image: Image
+    """Container image of the server, with registry and tag."""
+    build: Text | None = None
+    """Build whose flag table applies; by default read from the image's tag."""
+    port: Port = 8000
+    """Port that the server listens on; entrance, Service and probes follow."""
+    env: dict[EnvName, ArgumentText] = Field(default_factory=dict)
+    """Further environment variables of the server."""
+    extra_args: list[ArgumentText] = Field(default_factory=list)
+    """Arguments that the typed settings do not cover, one list item per argument."""
+
+    @property
+    def context_tokens(self) -> int | None:
+        """Return the configured context in tokens, or None when the engine has none."""
+        return None
+
+
+EngineT = TypeVar("EngineT", bound=EngineSettings)
+
+
+class AppSpec(Closed, Generic[EngineT]):
+    """One app, completely."""
+
+    app: AppName
+    """Olares app name: folder, chart, Deployment and Service are named so."""
+    version: Version
+    """Version of the oldest generation's archive; newer generations follow it by one each."""
+    title: Title
+    """Title in the market, at most 30 bytes."""
+    alias: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w./:-]{0,99}$")]
+    """Model id that the API answers to."""
+    text: AppText
+    """Free text in English."""
+    locales: dict[Locale, AppText] = Field(default_factory=dict)
+    """Free text in further languages; what is derived needs no entry."""
+    categories: list[Text] = Field(default=["AI"], min_length=1)
+    """Categories of the market's sidebar."""
+    icon: Url | None = None
+    """Icon address; by default the market's own icon of that app."""
+    developer: Text
+    """Who made the app."""
+    website: Url | None = None
+    """Home page; by default the target model's repository."""
+    source_code: Url | None = None
+    """Source of the engine or the app."""
+    licenses: Licenses
+    """Licences of model and engine."""
+    model: Model
+    """The model that the app serves."""
+    engine: EngineT
+    """The inference server and its settings."""
+    resources: Resources = Resources()
+    """What the server container asks for."""
+    entrance: Entrance = Entrance()
+    """How the app is reached."""
+    hardware: str = "olares-one"
+    """Hardware profile that the settings were chosen for."""
+    bench: list[BenchRecord] = Field(default_factory=list)
+    """Measured speeds; the first is the headline."""
+    releases: list[Release] = Field(default_factory=list)
+    """Release notes, newest first."""
+
+    @property
+    def id(self) -> str:
+        """Return the app's id on a device."""
+        return app_id(self.app)
+
+    @property
+    def target(self) -> ModelFile | None:
+        """Return the file of the served model, or None when the engine fetches it itself."""
+        return next(self.files("target"), None)
+
+    def files(self, role: str) -> Iterator[ModelFile]:
+        """Yield the model files of one role in spec order."""
+        return (item for item in self.model.files if item.role == role)
+
+    @model_validator(mode="after")
+    def _agree(self) -> "AppSpec[EngineT]":
+        ctx = self.engine.context_tokens
+        if ctx is not None and ctx > self.model.native_ctx:
+            raise ValueError(
+                f"engine.ctx {ctx} is beyond the model's native context {self.model.native_ctx}"
+            )
+        versions = [release.version for release in self.releases]
+        ordered = sorted(set(versions), key=_version_key, reverse=True)
+        if versions != ordered:
+            raise ValueError(
+                "releases must name each version once, newest first; expected " + ", ".join(ordered)
+            )
+        ids = [record.id for record in self.bench]
+        if len(ids) != len(set(ids)):
+            raise ValueError("bench records must have different ids")
+        return self
+
+
+def _version_key(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.split("."))
