@@ -2,11 +2,39 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol, TypeVar
+from typing import Final, Protocol, TypeVar
 
 from olares_apps.spec.models import AppSpec, EngineSettings
 
-__all__ = ["Engine", "Launch", "ServerProbe", "StoredFile"]
+__all__ = [
+    "ASSET_FOLDER",
+    "MODEL_FOLDER",
+    "Engine",
+    "Launch",
+    "ServerProbe",
+    "StoredFile",
+    "load_seconds",
+]
+
+MODEL_FOLDER: Final = "/models"
+"""Where the server container sees the model volume."""
+ASSET_FOLDER: Final = "/config"
+"""Where the server container sees the workspace files that its settings name."""
+
+# The start-up budget covers loading alone: the download runs before the server, outside the
+# probe. The rate is that of a slow disk shared with other apps, in bytes per second; the base
+# covers the start of CUDA and a first compilation of kernels. A server that fails ends by
+# itself, so a long budget costs nothing; a short one kills a slow load for ever.
+_LOAD_RATE: Final = 50 * 10**6
+_LOAD_BASE_SECONDS: Final = 300
+# Taken for files of unknown size: more than fits on the cards that the charts are made for.
+_UNKNOWN_FILE_BYTES: Final = 24 * 10**9
+
+
+def load_seconds(sizes: Sequence[int | None]) -> int:
+    """Return the seconds that a server may take to load files of these sizes (bytes)."""
+    size = sum(_UNKNOWN_FILE_BYTES if size is None else size for size in sizes)
+    return _LOAD_BASE_SECONDS + -(-size // _LOAD_RATE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -15,6 +43,8 @@ class StoredFile:
 
     ``path`` is absolute inside the container; ``folder`` is relative to the model volume
     and keyed by repository and revision, so that two apps never share a file by accident.
+    ``size`` (bytes) and ``sha256`` are exact facts that the download is verified with;
+    ``about`` is the best known size in bytes, good for budgets only.
     """
 
     role: str
@@ -25,6 +55,7 @@ class StoredFile:
     path: str
     size: int | None
     sha256: str | None
+    about: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +74,9 @@ class Launch:
     ``config`` holds the ConfigMap keys that people look for (``CTX_SIZE``); an argument
     equal to a value named in ``refers`` is written in the chart as ``$(KEY)``, so that
     chart and process cannot disagree: ``refers`` maps an index of ``argv`` to a key.
+    ``scratch`` names folders of the container that need an empty volume. ``assets`` maps a
+    file name below :data:`ASSET_FOLDER` to the workspace file that is carried there verbatim.
+    ``gpu`` says whether the server needs the GPU.
     """
 
     command: Sequence[str]
@@ -51,6 +85,9 @@ class Launch:
     config: Mapping[str, str] = field(default_factory=dict)
     refers: Mapping[int, str] = field(default_factory=dict)
     env: Mapping[str, str] = field(default_factory=dict)
+    scratch: Sequence[str] = ()
+    assets: Mapping[str, str] = field(default_factory=dict)
+    gpu: bool = True
 
 
 SettingsT = TypeVar("SettingsT", bound=EngineSettings)

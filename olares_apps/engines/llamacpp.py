@@ -1,13 +1,20 @@
 """llama.cpp's server: typed settings become its argument list."""
 
-from typing import Annotated, Literal
+import json
+from collections.abc import Mapping, Sequence
+from decimal import Decimal
+from pathlib import PurePosixPath
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue, StrictStr
 
-from olares_apps.spec.models import Closed, EngineSettings
+from olares_apps.engines.base import ASSET_FOLDER, Launch, ServerProbe, StoredFile, load_seconds
+from olares_apps.engines.llamacpp_builds import Dialect, build_of, dialect_of
+from olares_apps.errors import RenderError
+from olares_apps.spec.models import AppSpec, Closed, EngineSettings
 from olares_apps.spec.types import ArgumentText, ModelPath
 
-__all__ = ["KvTypes", "LlamaCppSettings", "Sampling", "Speculative"]
+__all__ = ["ENGINE", "KvTypes", "LlamaCpp", "LlamaCppSettings", "Sampling", "Speculative"]
 
 CacheType = Annotated[StrictStr, Field(pattern=r"^[a-z][a-z0-9_]{1,15}$")]
 
@@ -108,3 +115,236 @@ class LlamaCppSettings(EngineSettings):
     def context_tokens(self) -> int:
         """Return the configured context in tokens."""
         return self.ctx
+
+    @classmethod
+    def reserved_arguments(cls) -> Mapping[str, str]:
+        """Return the flags, all aliases included, that a field or the chart itself sets.
+
+        The values say what to set instead, as a dotted path of the spec where there is one.
+        """
+        return {flag: field for field, flags in _OWNED.items() for flag in flags.split()}
+
+
+# Field of the spec -> the flags it owns, with every alias of b9254 and b11434.
+_OWNED: Final = {
+    "model.files": "-m --model -mm --mmproj -md --model-draft --spec-draft-model",
+    "alias": "-a --alias",
+    "the chart (the server listens on every address of its container)": "--host",
+    "engine.port": "--port",
+    "engine.ctx": "-c --ctx-size",
+    "engine.kv.k": "-ctk --cache-type-k",
+    "engine.kv.v": "-ctv --cache-type-v",
+    "engine.batch": "-b --batch-size",
+    "engine.ubatch": "-ub --ubatch-size",
+    "engine.parallel": "-np --parallel",
+    "engine.flash_attn": "-fa --flash-attn",
+    "engine.jinja": "--jinja --no-jinja",
+    "engine.gpu_layers": "-ngl --gpu-layers --n-gpu-layers",
+    "engine.threads": "-t --threads",
+    "engine.speculative.method": "--spec-type",
+    "engine.speculative.n_max": (
+        "--spec-draft-n-max --spec-ngram-mod-n-max --spec-ngram-simple-size-m"
+    ),
+    "engine.speculative.n_min": "--spec-draft-n-min --spec-ngram-mod-n-min",
+    "engine.speculative.kv.k": "-ctkd --cache-type-k-draft --spec-draft-type-k",
+    "engine.speculative.kv.v": "-ctvd --cache-type-v-draft --spec-draft-type-v",
+    "engine.speculative.gpu_layers": (
+        "-ngld --gpu-layers-draft --n-gpu-layers-draft --spec-draft-ngl"
+    ),
+    "engine.chat_template_args": "--chat-template-kwargs",
+    "engine.chat_template_file": "--chat-template-file",
+    "engine.reasoning": "-rea --reasoning",
+    "engine.sampling.temp": "--temp --temperature",
+    "engine.sampling.top_k": "--top-k",
+    "engine.sampling.top_p": "--top-p",
+    "engine.sampling.min_p": "--min-p",
+    "engine.sampling.presence_penalty": "--presence-penalty",
+    "engine.kv_unified": "-kvu --kv-unified -no-kvu --no-kv-unified",
+    "engine.swa_full": "--swa-full",
+    "engine.context_shift": "--context-shift --no-context-shift",
+    "engine.cache_ram": "-cram --cache-ram",
+    "engine.ctx_checkpoints": "-ctxcp --ctx-checkpoints --swa-checkpoints",
+    "engine.load_mode": "-lm --load-mode --mmap --no-mmap --mlock",
+    "engine.op_offload": "--op-offload --no-op-offload",
+    "engine.slot_save_path": "--slot-save-path",
+}
+# Method -> the flags of its two draft lengths; None where the build has no such flag.
+_DRAFT_LENGTH: Final = {
+    "ngram-mod": ("--spec-ngram-mod-n-max", "--spec-ngram-mod-n-min"),
+    "ngram-simple": ("--spec-ngram-simple-size-m", None),
+}
+_DEFAULT_DRAFT_LENGTH: Final = ("--spec-draft-n-max", "--spec-draft-n-min")
+_NEEDS_DRAFTER: Final = ("draft", "eagle3", "dflash")
+
+
+class LlamaCpp:
+    """The engine object: registered under the entry point ``llamacpp``."""
+
+    name = "llamacpp"
+    settings = LlamaCppSettings
+
+    def launch(self, spec: AppSpec[LlamaCppSettings], files: Sequence[StoredFile]) -> Launch:
+        """Return the server's argument list, in an order that never changes by itself.
+
+        Raises RenderError when files and settings do not go together, or when the build has no
+        spelling for a setting.
+        """
+        settings = spec.engine
+        target, mmproj, drafter = (_only(files, role) for role in ("target", "mmproj", "drafter"))
+        if target is None:
+            raise RenderError(
+                "llamacpp needs a model file", hint="add one with role target to model.files"
+            )
+        dialect = dialect_of(build_of(settings))
+        line = _Arguments()
+        line.add("--model", target.path)
+        line.add("--alias", spec.alias, key="MODEL_ALIAS")
+        line.add("--host", "0.0.0.0")  # noqa: S104  the container's own network
+        line.add("--port", str(settings.port))
+        line.add("--ctx-size", str(settings.ctx), key="CTX_SIZE")
+        line.add("--cache-type-k", settings.kv.k)
+        line.add("--cache-type-v", settings.kv.v)
+        line.add("--batch-size", str(settings.batch))
+        line.add("--ubatch-size", str(settings.ubatch))
+        line.add("--parallel", str(settings.parallel))
+        line.add("--flash-attn", settings.flash_attn)
+        line.switch("--jinja", "--no-jinja", settings.jinja)
+        line.add("--n-gpu-layers", str(settings.gpu_layers))
+        line.add("--threads", str(settings.threads), key="THREADS")
+        _speculative(line, settings.speculative, drafter, dialect)
+        if settings.chat_template_args:
+            text = json.dumps(settings.chat_template_args, ensure_ascii=False)
+            line.add("--chat-template-kwargs", text)
+        assets = {}
+        if settings.chat_template_file:
+            name = PurePosixPath(settings.chat_template_file).name
+            assets[name] = settings.chat_template_file
+            line.add("--chat-template-file", f"{ASSET_FOLDER}/{name}")
+        if settings.reasoning:
+            line.add("--reasoning", settings.reasoning)
+        if mmproj:
+            line.add("--mmproj", mmproj.path)
+        for name, number in settings.sampling:
+            if number is not None:
+                line.add("--" + name.replace("_", "-"), _plain_number(number))
+        line.switch("--kv-unified", "--no-kv-unified", settings.kv_unified)
+        line.switch("--swa-full", None, settings.swa_full)
+        line.switch("--context-shift", "--no-context-shift", settings.context_shift)
+        if settings.cache_ram is not None:
+            line.add("--cache-ram", str(settings.cache_ram))
+        if settings.ctx_checkpoints is not None:
+            line.add("--ctx-checkpoints", str(settings.ctx_checkpoints))
+        if settings.load_mode:
+            line.argv.extend(dialect.load_modes[settings.load_mode])
+        line.switch("--op-offload", "--no-op-offload", settings.op_offload)
+        if settings.slot_save_path:
+            line.add("--slot-save-path", settings.slot_save_path)
+        line.argv.extend(settings.extra_args)
+        return Launch(
+            command=[settings.binary],
+            argv=line.argv,
+            probe=ServerProbe("/health", load_seconds([item.about for item in files])),
+            config={"MODEL_REPO": target.repo, "MODEL_FILE": target.remote} | line.config,
+            refers=line.refers,
+            scratch=[settings.slot_save_path] if settings.slot_save_path else [],
+            assets=assets,
+            gpu=settings.gpu_layers > 0,
+        )
+
+    def facts(self, spec: AppSpec[LlamaCppSettings]) -> Mapping[str, object]:
+        """Return the facts of this engine that texts may name."""
+        settings = spec.engine
+        kv = settings.kv
+        return {
+            "kv": kv.k if kv.k == kv.v else f"{kv.k}/{kv.v}",
+            "kv_k": kv.k,
+            "kv_v": kv.v,
+            "parallel": settings.parallel,
+            "batch": settings.batch,
+            "ubatch": settings.ubatch,
+            "threads": settings.threads,
+            "build": build_of(settings),
+            "draft_method": settings.speculative.method if settings.speculative else "",
+            "draft_n": settings.speculative.n_max if settings.speculative else 0,
+        }
+
+
+ENGINE = LlamaCpp()
+
+
+class _Arguments:
+    """An argument list under construction, and which of its items a ConfigMap key holds."""
+
+    def __init__(self) -> None:
+        self.argv: list[str] = []
+        self.refers: dict[int, str] = {}
+        self.config: dict[str, str] = {}
+
+    def add(self, flag: str, value: str, *, key: str | None = None) -> None:
+        """Append a flag and its value; ``key`` publishes the value in the ConfigMap."""
+        self.argv += [flag, value]
+        if key:
+            self.refers[len(self.argv) - 1] = key
+            self.config[key] = value
+
+    def switch(self, on: str, off: str | None, value: bool | None) -> None:
+        """Append the switch for a set value; None leaves it to the build."""
+        flag = None if value is None else on if value else off
+        if flag:
+            self.argv.append(flag)
+
+
+def _only(files: Sequence[StoredFile], role: str) -> StoredFile | None:
+    """Return the one file of a role; of a split file the first part, which is the one to name."""
+    found = [item for item in files if item.role == role]
+    names = {(item.repo, item.remote) for item in found if item.about != 0}
+    if len(names) > 1:
+        raise RenderError(
+            f"llamacpp takes one model file of role {role}, found {len(names)}",
+            hint="give further files the role extra",
+        )
+    return found[0] if found else None
+
+
+def _speculative(
+    line: _Arguments, settings: Speculative | None, drafter: StoredFile | None, dialect: Dialect
+) -> None:
+    if settings is None:
+        if drafter:
+            raise RenderError(
+                f"model.files has the drafter {drafter.remote}, but engine.speculative is not set: "
+                "the server would never draft with it",
+                hint="set engine.speculative or remove the file",
+            )
+        return
+    method = settings.method
+    if method not in dialect.spec_types:
+        known = ", ".join(sorted(dialect.spec_types))
+        raise RenderError(
+            f"engine.speculative.method {method} does not exist in this build (it has {known})"
+        )
+    if method in _NEEDS_DRAFTER and drafter is None:
+        raise RenderError(
+            f"engine.speculative.method {method} needs a model file of role drafter",
+            hint="add it to model.files",
+        )
+    most, fewest = _DRAFT_LENGTH.get(method, _DEFAULT_DRAFT_LENGTH)
+    line.add("--spec-type", dialect.spec_types[method])
+    line.add(most, str(settings.n_max), key="SPEC_DRAFT_N_MAX")
+    if settings.n_min is not None:
+        if fewest is None:
+            raise RenderError(f"engine.speculative.n_min has no meaning for method {method}")
+        line.add(fewest, str(settings.n_min))
+    if drafter:
+        line.add("--model-draft", drafter.path)
+    if settings.gpu_layers is not None:
+        line.add("--n-gpu-layers-draft", str(settings.gpu_layers))
+    if settings.kv:
+        line.add("--cache-type-k-draft", settings.kv.k)
+        line.add("--cache-type-v-draft", settings.kv.v)
+
+
+def _plain_number(value: float) -> str:
+    """Return a number without an exponent: not every option parser takes ``1e-05``."""
+    text = format(Decimal(repr(value)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
