@@ -3,7 +3,7 @@
 Packing gives the same bytes for the same tree on every machine: USTAR entries with owner 0,
 mode 0644 and time 0, Chart.yaml first and the rest in the order of their paths, one gzip
 member without name and time. ``GzipFile`` and not ``gzip.compress``: the latter's system byte
-differs between Python releases.
+differs between Python releases. Level 6, as level 9 takes twice the time for half a per cent.
 
 Unpacking trusts nothing: sizes are bounded while decompressing, and whatever is not a plain
 file below one folder is refused.
@@ -63,7 +63,7 @@ def pack(tree: ChartTree) -> Archive:
     """Pack a chart; raises ArchiveError when the result is over 1 MiB."""
     tar = _tar(tree)
     buffer = io.BytesIO()
-    with GzipFile(filename="", mode="wb", fileobj=buffer, compresslevel=9, mtime=0) as stream:
+    with GzipFile(filename="", mode="wb", fileobj=buffer, compresslevel=6, mtime=0) as stream:
         stream.write(tar)
     data = buffer.getvalue()
     if len(data) > MAX_ARCHIVE_BYTES:
@@ -78,14 +78,15 @@ def pack(tree: ChartTree) -> Archive:
 
 
 def _tar(tree: ChartTree) -> bytes:
-    buffer = io.BytesIO()
-    with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as tar:
-        for path in sorted(tree.files, key=lambda path: (path != "Chart.yaml", path)):
-            # TarInfo's own defaults are the neutral ones: a file, 0644, owner 0, time 0.
-            entry = tarfile.TarInfo(f"{tree.app}/{path}")
-            entry.size = len(tree.files[path])
-            tar.addfile(entry, io.BytesIO(tree.files[path]))
-    return buffer.getvalue()
+    blocks: list[bytes] = []
+    for path in sorted(tree.files, key=lambda path: (path != "Chart.yaml", path)):
+        # TarInfo's own defaults are the neutral ones: a file, 0644, owner 0, time 0.
+        entry = tarfile.TarInfo(f"{tree.app}/{path}")
+        entry.size = len(tree.files[path])
+        blocks += [entry.tobuf(tarfile.USTAR_FORMAT), tree.files[path]]
+        blocks.append(bytes(-entry.size % tarfile.BLOCKSIZE))
+    blocks.append(bytes(2 * tarfile.BLOCKSIZE))  # the end of an archive
+    return b"".join(blocks)
 
 
 def unpack(data: bytes, *, limits: Limits | None = None, name: str = "archive") -> Unpacked:

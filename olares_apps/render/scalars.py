@@ -11,7 +11,8 @@ about its content, anything else a double-quoted scalar.
 """
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Final
 
 from olares_apps.errors import RenderError
@@ -41,12 +42,21 @@ def scalar(text: str, indent: int = 2) -> str:
     Raises RenderError for NUL and lone surrogates: no YAML file, database or JSON can carry
     them.
     """
+    return _scalar(text, indent) if len(text) < _LONG else _long_scalar(text, indent)
+
+
+def _scalar(text: str, indent: int) -> str:
     if "\n" in text and not _NOT_A_BLOCK.search(text):
         margin = " " * indent
         lines = text.removesuffix("\n").split("\n")
         head = "|" if text.endswith("\n") else "|-"
         return "\n".join([head, *(margin + line if line else "" for line in lines)])
     return f'"{_ESCAPED.sub(_escape, text)}"'
+
+
+# Long text is mostly the same in every chart: the download script.
+_LONG: Final = 4096
+_long_scalar: Final = lru_cache(maxsize=32)(_scalar)
 
 
 def _escape(found: re.Match[str]) -> str:
@@ -66,43 +76,46 @@ def dump(data: Mapping[str, Data], indent: int = 0) -> str:
     Strings are written by :func:`scalar`, numbers and booleans bare. Raises RenderError for
     None: a key that has no value is left out by the caller, never written empty.
     """
-    return "\n".join(_mapping(data, indent)) + "\n"
+    lines: list[str] = []
+    _mapping(data, indent, lines)
+    return "\n".join(lines) + "\n"
 
 
-def _mapping(data: Mapping[str, Data], indent: int) -> Iterator[str]:
+def _mapping(data: Mapping[str, Data], indent: int, lines: list[str]) -> None:
     margin = " " * indent
     for key, value in data.items():
-        yield from _entry(f"{margin}{_key(key)}:", value, indent)
+        _entry(margin + _key(key), value, indent, lines)
 
 
-def _sequence(data: Sequence[Data], indent: int) -> Iterator[str]:
+def _sequence(data: Sequence[Data], indent: int, lines: list[str]) -> None:
     dash = " " * indent + "-"
     for value in data:
         if isinstance(value, Mapping) and value:
-            first, *rest = _mapping(value, indent + 2)
-            yield f"{dash} {first[indent + 2 :]}"
-            yield from rest
+            first = len(lines)
+            _mapping(value, indent + 2, lines)
+            lines[first] = f"{dash} {lines[first][indent + 2 :]}"
         else:
-            yield from _entry(dash, value, indent)
+            _entry(dash, value, indent, lines)
 
 
-def _entry(head: str, value: Data, indent: int) -> Iterator[str]:
+def _entry(head: str, value: Data, indent: int, lines: list[str]) -> None:
     if isinstance(value, str):
-        yield f"{head} {scalar(value, indent + 2)}"
+        lines.append(f"{head} {scalar(value, indent + 2)}")
     elif isinstance(value, bool):
-        yield f"{head} {'true' if value else 'false'}"
+        lines.append(f"{head} {'true' if value else 'false'}")
     elif isinstance(value, int):
-        yield f"{head} {value}"
+        lines.append(f"{head} {value}")
     elif isinstance(value, Mapping):
-        yield head if value else f"{head} {{}}"
-        yield from _mapping(value, indent + 2)
+        lines.append(head if value else f"{head} {{}}")
+        _mapping(value, indent + 2, lines)
     elif isinstance(value, Sequence):
-        yield head if value else f"{head} []"
-        yield from _sequence(value, indent + 2)
+        lines.append(head if value else f"{head} []")
+        _sequence(value, indent + 2, lines)
     else:
         raise RenderError(f"{head.strip()} {value!r} has no place in a chart: leave the key out")
 
 
+@lru_cache(maxsize=1024)
 def _key(key: str) -> str:
     plain = _PLAIN_KEY.fullmatch(key) and key.casefold() not in _WORDS
-    return key if plain else f'"{_ESCAPED.sub(_escape, key)}"'
+    return f"{key}:" if plain else f'"{_ESCAPED.sub(_escape, key)}":'

@@ -1,0 +1,226 @@
+"""One spec and one generation to a chart tree: pure, the same bytes on every machine."""
+
+import json
+from collections.abc import Mapping, Sequence
+from hashlib import sha256
+from typing import Any, Final
+
+from olares_apps.engines.base import ASSET_FOLDER, MODEL_FOLDER, Engine, Launch, StoredFile
+from olares_apps.engines.files import stored_files
+from olares_apps.engines.registry import get_engine
+from olares_apps.errors import RenderError
+from olares_apps.generations import GENERATIONS, Generation
+from olares_apps.render import manifest as manifests
+from olares_apps.render import platform, resources
+from olares_apps.render.chart import ChartTree, Publisher
+from olares_apps.render.scalars import dump
+from olares_apps.render.templates import Templates
+from olares_apps.render.text import DEFAULT_LOCALE, Pages
+from olares_apps.render.traits import SERVER, Traits, traits_of
+from olares_apps.spec.facts import facts as spec_facts
+from olares_apps.spec.models import AppSpec
+
+__all__ = ["DOWNLOAD_IMAGE", "Renderable", "asset_paths", "render_chart"]
+
+DOWNLOAD_IMAGE: Final = "docker.io/alpine/curl:8.12.1"
+"""Image of the init container: small, with curl, and from a registry whose images devices let
+run as root, which a folder that the device has just created for root needs."""
+
+_PROBE_PERIOD_SECONDS: Final = 10
+_OBJECTS: Final = "chart/templates/"
+
+
+def asset_paths(spec: AppSpec[Any], engine: Engine[Any] | None = None) -> tuple[str, ...]:
+    """Return the workspace files that a render needs as ``assets``."""
+    engine = engine or get_engine(spec.engine.type)
+    launch = engine.launch(spec, stored_files(spec.model.files))
+    return tuple(sorted(set(launch.assets.values())))
+
+
+def render_chart(
+    spec: AppSpec[Any],
+    generation: Generation,
+    *,
+    version: str,
+    publisher: Publisher,
+    templates: Templates,
+    engine: Engine[Any] | None = None,
+    assets: Mapping[str, str] | None = None,
+) -> ChartTree:
+    """Render the chart of one app for one generation; see :class:`Renderable`."""
+    app = Renderable(spec, publisher=publisher, templates=templates, engine=engine, assets=assets)
+    return app.chart(generation, version)
+
+
+class Renderable:
+    """One app ready to be rendered: what its generations share is worked out once.
+
+    ``assets`` holds the text of the workspace files that the spec names (see
+    :func:`asset_paths`), by the path that the spec uses. Raises RenderError for a template or
+    a value that gives no chart, and SpecError for a placeholder that no fact answers to.
+    """
+
+    def __init__(
+        self,
+        spec: AppSpec[Any],
+        *,
+        publisher: Publisher,
+        templates: Templates,
+        engine: Engine[Any] | None = None,
+        assets: Mapping[str, str] | None = None,
+    ) -> None:
+        self.spec = spec
+        self._publisher, self._templates = publisher, templates
+        engine = engine or get_engine(spec.engine.type)
+        files = stored_files(spec.model.files)
+        launch = engine.launch(spec, files)
+        usable = resources.usable_gpu_memory(spec.hardware)
+        self._gpu = launch.gpu
+        self._needs = manifests.Needs(
+            cpu=(spec.resources.cpu, spec.resources.cpu_limit),
+            memory=(spec.resources.memory, spec.resources.memory_limit),
+            disk=resources.disk(spec, files, usable),
+            gpu=resources.gpu_memory(spec, files, usable) if launch.gpu else None,
+        )
+        self._pages = Pages(
+            spec,
+            templates,
+            facts=spec_facts(spec, engine.facts(spec)),
+            gpu_memory=self._needs.gpu[0].removesuffix("Gi") if self._needs.gpu else None,
+        )
+        download = _download(files, templates)
+        waiting = resources.download_seconds(files, usable) + launch.probe.load_seconds
+        self._context = _context(spec, launch, download, _assets(launch, assets or {}), waiting)
+
+    def chart(self, generation: Generation, version: str) -> ChartTree:
+        """Render the chart for one generation; ``version`` is that archive's own version."""
+        spec, traits = self.spec, traits_of(generation)
+        objects = self._objects(traits)
+        found = platform.references(objects.values())
+        texts = self._pages.texts(GENERATIONS.index(generation))
+        text = texts[DEFAULT_LOCALE]
+        manifest = manifests.manifest(
+            spec,
+            generation,
+            traits,
+            version=version,
+            publisher=self._publisher,
+            text=text,
+            locales=list(texts),
+            needs=self._needs,
+            permission=platform.permission(found, traits),
+            envs=platform.environment(found),
+        )
+        chart = manifests.chart_yaml(spec, version=version, publisher=self._publisher, text=text)
+        i18n = {locale: manifests.locale_file(spec.title, page) for locale, page in texts.items()}
+        written = {
+            "Chart.yaml": dump(chart),
+            "OlaresManifest.yaml": dump(manifest),
+            "values.yaml": dump(platform.values(spec.app, found, traits)),
+            **objects,
+            **{f"i18n/{locale}/OlaresManifest.yaml": dump(page) for locale, page in i18n.items()},
+        }
+        return ChartTree(
+            app=spec.app,
+            version=version,
+            generation=generation.name,
+            files={path: written[path].encode() for path in sorted(written)},
+            manifest=manifest,
+            i18n=i18n,
+        )
+
+    def _objects(self, traits: Traits) -> dict[str, str]:
+        """Return the chart's template files; a template that comes out empty gives no file."""
+        context = self._context | {
+            "scalable": traits.replicas,
+            "gpu": traits.gpu_inject if self._gpu else None,
+        }
+        rendered = {
+            name.removeprefix("chart/"): self._templates.render(name, context)
+            for name in self._templates.names(_OBJECTS)
+        }
+        return {path: text for path, text in rendered.items() if text.strip()}
+
+
+def _download(files: Sequence[StoredFile], templates: Templates) -> dict[str, str] | None:
+    """Return what the init container needs, or None for a server without model files."""
+    if not files:
+        return None
+    rows = (
+        (f.repo, f.revision, f.remote, f.path.removeprefix(f"{MODEL_FOLDER}/"), f.size, f.sha256)
+        for f in files
+    )
+    return {
+        "image": DOWNLOAD_IMAGE,
+        "script": templates.text("scripts/download.sh"),
+        "rows": _literal("\n".join("|".join(str(item or "-") for item in row) for row in rows)),
+    }
+
+
+def _context(
+    spec: AppSpec[Any],
+    launch: Launch,
+    download: Mapping[str, str] | None,
+    assets: Mapping[str, str],
+    waiting_seconds: int,
+) -> dict[str, Any]:
+    env = {**launch.env, **spec.engine.env}
+    for name in sorted(env.keys() & launch.config.keys()):
+        raise RenderError(
+            f"engine.env.{name} would replace the value that the server's arguments refer to",
+            hint="the settings of the engine give that value; remove the variable",
+        )
+    return {
+        "app": spec.app,
+        "image": spec.engine.image,
+        "port": spec.engine.port,
+        "command": [_literal(item) for item in launch.command],
+        "args": _arguments(launch),
+        "env": {name: _literal(value) for name, value in env.items()},
+        "config": launch.config,
+        "config_checksum": _checksum(launch.config, assets, download),
+        "download": download,
+        "assets": assets,
+        "scratch": launch.scratch,
+        "container": SERVER,
+        "resources": spec.resources,
+        "model_folder": MODEL_FOLDER,
+        "asset_folder": ASSET_FOLDER,
+        "deadline_seconds": waiting_seconds,
+        "probe": {
+            "path": launch.probe.path,
+            "period": _PROBE_PERIOD_SECONDS,
+            "failures": -(-launch.probe.load_seconds // _PROBE_PERIOD_SECONDS),
+        },
+    }
+
+
+def _arguments(launch: Launch) -> list[str]:
+    arguments = [_literal(item) for item in launch.argv]
+    for index, key in launch.refers.items():
+        if launch.config[key] != launch.argv[index]:
+            raise RenderError(f"argument {index} and ConfigMap key {key} hold different values")
+        arguments[index] = f"$({key})"
+    return arguments
+
+
+def _literal(text: str) -> str:
+    """Return text that the kubelet leaves as it is: it expands ``$(NAME)`` and halves ``$$``."""
+    return text.replace("$", "$$")
+
+
+def _assets(launch: Launch, given: Mapping[str, str]) -> dict[str, str]:
+    missing = sorted(set(launch.assets.values()) - given.keys())
+    if missing:
+        raise RenderError(
+            f"workspace file {missing[0]} is missing", hint="the spec names it; add it or remove it"
+        )
+    return {name: given[path] for name, path in sorted(launch.assets.items())}
+
+
+def _checksum(*parts: object) -> str:
+    """Return a digest of everything that the pod reads from ConfigMaps.
+
+    It stands on the pod, so that an upgrade which changes only such data restarts it.
+    """
+    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,82 @@
+"""What an app needs: GPU memory, disk and time, as numbers of the manifest.
+
+CPU and memory are those of the server container: the only one of the pod that counts, since
+init containers end before it starts.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+from olares_apps.engines.base import StoredFile
+from olares_apps.errors import UnknownName
+from olares_apps.spec.models import AppSpec
+from olares_apps.spec.quantity import GIB, format_gib, parse_quantity
+
+__all__ = ["disk", "download_seconds", "gpu_memory", "usable_gpu_memory"]
+
+# GPU memory that a device leaves to apps, in bytes, by hardware profile.
+_USABLE: Final = {"olares-one": round(23.42 * GIB)}
+
+# GPU memory beside the weights when nothing better is known: KV cache, recurrent state, draft
+# context, compute buffers and the CUDA context. Measured for 27B to 35B hybrids with a 4-bit
+# cache at 262,144 tokens: 3.3 to 3.9 GiB.
+_BESIDE_WEIGHTS: Final = 4 * GIB
+# Files that the server loads onto the GPU, by role. A projector needs 1.4 times its size.
+_ON_GPU: Final = {"target": 1.0, "drafter": 1.0, "mmproj": 1.4}
+# Disk: files plus a tenth for filesystem overhead and logs, at least this much; the limit
+# leaves room for the files of the version before, which stay until they are deleted.
+_DISK_MARGIN: Final = 1.1
+_LEAST_DISK: Final = GIB
+_LIMIT_FACTOR: Final = 2
+# A slow home connection, 20 Mbit/s in bytes per second.
+_DOWNLOAD_RATE: Final = 20 * 10**6 // 8
+
+
+def gpu_memory(spec: AppSpec[Any], files: Sequence[StoredFile], usable: int) -> tuple[str, str]:
+    """Return required and limited GPU memory in Kubernetes notation, whole GiB.
+
+    ``usable`` is what the hardware profile leaves to an app, in bytes; the limit is that,
+    rounded down, or the need when the need is larger, so that the chart stays valid and a
+    check can name the misfit. The need is the stated one, else the sum of stated parts (GB),
+    else the files that go to the GPU plus a margin.
+    """
+    stated = spec.resources
+    if stated.gpu_memory:
+        need = parse_quantity(stated.gpu_memory)
+    elif stated.gpu_memory_parts:
+        need = round(sum(part.gb for part in stated.gpu_memory_parts) * 10**9)
+    else:
+        loaded = [(item.about, _ON_GPU[item.role]) for item in files if item.role in _ON_GPU]
+        known = all(size is not None for size, _ in loaded)
+        need = round(sum((size or 0) * factor for size, factor in loaded)) + _BESIDE_WEIGHTS
+        if not known:
+            need = usable // GIB * GIB
+    required = -(-need // GIB)
+    return f"{required}Gi", f"{max(required, usable // GIB)}Gi"
+
+
+def disk(spec: AppSpec[Any], files: Sequence[StoredFile], usable: int) -> tuple[str, str]:
+    """Return required and limited disk in Kubernetes notation, whole GiB.
+
+    A file of unknown size counts as large as the GPU's usable memory (bytes): a larger one
+    could not be loaded.
+    """
+    if spec.resources.disk:
+        need = parse_quantity(spec.resources.disk)
+    else:
+        total = sum(usable if item.about is None else item.about for item in files)
+        need = max(round(total * _DISK_MARGIN), _LEAST_DISK)
+    return format_gib(need), format_gib(need * _LIMIT_FACTOR)
+
+
+def download_seconds(files: Sequence[StoredFile], usable: int) -> int:
+    """Return how long the download may take on a slow connection, in seconds."""
+    total = sum(usable if item.about is None else item.about for item in files)
+    return -(-total // _DOWNLOAD_RATE)
+
+
+def usable_gpu_memory(profile: str) -> int:
+    """Return the GPU memory that a device of a hardware profile leaves to apps, in bytes."""
+    if profile not in _USABLE:
+        raise UnknownName("hardware profile", profile, list(_USABLE))
+    return _USABLE[profile]

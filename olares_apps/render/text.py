@@ -1,0 +1,114 @@
+"""The texts of an app's page, in every locale: facts of the spec filled into text templates.
+
+Free text of the spec may name facts by placeholders; what is derived (files, context, memory,
+speed, licences) comes from ``text/<locale>/*.md``. A locale without templates of its own
+borrows those of en-US around its own free text.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Final
+
+from olares_apps.render.templates import Templates
+from olares_apps.render.versions import archive_version
+from olares_apps.spec.models import AppSpec, AppText
+from olares_apps.spec.placeholders import expand
+
+__all__ = ["DEFAULT_LOCALE", "PageText", "Pages"]
+
+DEFAULT_LOCALE: Final = "en-US"
+# Older release notes shown below the newest; the market's history keeps all of them.
+_EARLIER_RELEASES: Final = 4
+
+
+@dataclass(frozen=True, slots=True)
+class PageText:
+    """One locale's texts: a plain sentence, the page in Markdown, the release notes."""
+
+    description: str
+    full: str
+    upgrade: str
+
+
+class Pages:
+    """The texts of one app: what all generations share is made once.
+
+    ``facts`` answer the placeholders of free text and are open to the templates;
+    ``gpu_memory`` is the need in whole GiB (``21``), or None without a GPU.
+    """
+
+    def __init__(
+        self,
+        spec: AppSpec[Any],
+        templates: Templates,
+        *,
+        facts: Mapping[str, object],
+        gpu_memory: str | None,
+    ) -> None:
+        self._spec, self._templates, self._facts = spec, templates, facts
+        self._base: dict[str, Any] = {"spec": spec, "facts": facts, "gpu_memory": gpu_memory}
+        self._built_in = {name.split("/")[1] for name in templates.names("text/")}
+
+    @property
+    def locales(self) -> list[str]:
+        """Return the locales of the page: en-US first, the others in alphabetical order."""
+        others = (self._built_in | self._spec.locales.keys()) - {DEFAULT_LOCALE}
+        return [DEFAULT_LOCALE, *sorted(others)]
+
+    def texts(self, index: int) -> dict[str, PageText]:
+        """Return the texts by locale for generation number ``index`` (0 is the oldest).
+
+        The number decides the versions under which a device saw earlier releases. Raises
+        RenderError for a template fault and SpecError for a placeholder without a fact.
+        """
+        releases = [
+            {"version": archive_version(version, index), "notes": notes}
+            for version, notes in self._notes
+        ]
+        return {
+            locale: PageText(*shared, self._render(locale, "upgrade", {"releases": releases}))
+            for locale, shared in self._shared.items()
+        }
+
+    @cached_property
+    def _notes(self) -> list[tuple[str, str]]:
+        shown = self._spec.releases[: 1 + _EARLIER_RELEASES]
+        return [
+            (item.version, self._expand(item.notes, f"releases.{item.version}.notes").strip("\n"))
+            for item in shown
+        ]
+
+    @cached_property
+    def _shared(self) -> dict[str, tuple[str, str]]:
+        result = {}
+        for locale in self.locales:
+            own = self._own(locale)
+            result[locale] = (
+                self._render(locale, "description", own),
+                self._render(locale, "full", own),
+            )
+        return result
+
+    def _own(self, locale: str) -> dict[str, object]:
+        default = locale == DEFAULT_LOCALE
+        text = self._spec.text if default else self._spec.locales.get(locale)
+        where = "text" if default else f"locales.{locale}"
+        text = text or AppText(summary="")
+        return {
+            "summary": self._expand(text.summary, f"{where}.summary"),
+            "about": self._expand(text.about, f"{where}.about"),
+            "limits": [
+                self._expand(item, f"{where}.limits.{number}")
+                for number, item in enumerate(text.limits)
+            ],
+        }
+
+    def _expand(self, text: str, where: str) -> str:
+        return expand(text, self._facts, where)
+
+    def _render(self, locale: str, name: str, own: dict[str, Any]) -> str:
+        source = locale if locale in self._built_in else DEFAULT_LOCALE
+        text = self._templates.render(f"text/{source}/{name}.md", self._base | own)
+        # Every reader agrees about a text that does not end in a line break.
+        return text.strip("\n")
