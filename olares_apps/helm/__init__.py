@@ -1,0 +1,43 @@
+"""Rendering Helm charts in Python, as Helm does and as the device's first pass does."""
+
+from olares_apps.helm.errors import (
+    AuthorError,
+    ChartError,
+    ExecutionError,
+    LimitExceeded,
+    ManifestError,
+    NilAccess,
+    TemplateError,
+    TemplateSyntaxError,
+    UnknownFunction,
+    YamlError,
+)
+from olares_apps.helm.limits import Limits
+from olares_apps.helm.manifests import RenderedObject, parse_manifests, read_manifests
+from olares_apps.helm.profiles import HELM, HYDRATION, Profile
+from olares_apps.helm.render import KUBE_VERSION, render_chart, render_text
+from olares_apps.helm.semver_range import version_matches
+
+__all__ = [
+    "HELM",
+    "HYDRATION",
+    "KUBE_VERSION",
+    "AuthorError",
+    "ChartError",
+    "ExecutionError",
+    "LimitExceeded",
+    "Limits",
+    "ManifestError",
+    "NilAccess",
+    "Profile",
+    "RenderedObject",
+    "TemplateError",
+    "TemplateSyntaxError",
+    "UnknownFunction",
+    "YamlError",
+    "parse_manifests",
+    "read_manifests",
+    "render_chart",
+    "render_text",
+    "version_matches",
+]

@@ -1,0 +1,1 @@
+"""The functions that templates can call, as tables by subject."""
