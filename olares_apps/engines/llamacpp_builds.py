@@ -48,21 +48,22 @@ _BY_NAME: Final = {
 }
 # Images whose tag does not name the build: repository (without registry) to build.
 _BY_IMAGE: Final = {"aamsellem/llamacpp-mtp": "mtp-clean"}
+_IMAGE: Final = re.compile(r"[^/]+/(?P<repository>[^:@]+)(?::(?P<tag>[\w.-]+))?(?:@.+)?", re.ASCII)
 _RELEASE: Final = re.compile(r"b(\d{4,6})")
 _TAG: Final = re.compile(r"(?:^|[-_.])(b\d{4,6}|[0-9a-f]{7,40})(?=$|[-_.])")
 
 
 def build_of(settings: EngineSettings) -> str:
-    """Return the build that an image holds: as stated, else by repository, else by its tag."""
+    """Return the build that an image holds: as stated, else by repository, else by its tag.
+
+    An image that is named by digest alone says nothing about its build: the result is empty.
+    """
     if settings.build:
         return settings.build
-    reference = settings.image.partition("@")[0]
-    repository, _, tag = reference.rpartition(":")
-    known = _BY_IMAGE.get(repository.partition("/")[2])
-    if known:
-        return known
+    image = _IMAGE.fullmatch(settings.image)
+    repository, tag = (image["repository"], image["tag"] or "") if image else ("", "")
     found = _TAG.search(tag)
-    return found[1] if found else tag
+    return _BY_IMAGE.get(repository) or (found[1] if found else tag)
 
 
 def dialect_of(build: str) -> Dialect:

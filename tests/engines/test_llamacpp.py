@@ -1,0 +1,284 @@
+"""llama.cpp: settings become the argument list that the server process receives."""
+
+from typing import Any, get_args
+
+import pytest
+from support.sample_specs import make_spec
+
+from olares_apps.engines.base import Launch
+from olares_apps.engines.files import stored_files
+from olares_apps.engines.llamacpp import ENGINE, LlamaCppSettings
+from olares_apps.engines.llamacpp_builds import build_of
+from olares_apps.errors import RenderError
+
+MODEL = "/models/unsloth--Qwen3.6-35B-A3B-MTP-GGUF/main/Qwen3.6-35B-A3B-UD-Q3_K_XL.gguf"
+FLAGSHIP_ARGV = [
+    *("--model", MODEL, "--alias", "qwen3.6-35b-a3b-mtp"),
+    *("--host", "0.0.0.0", "--port", "8000"),
+    *("--ctx-size", "262144", "--cache-type-k", "q4_0", "--cache-type-v", "q4_0"),
+    *("--batch-size", "512", "--ubatch-size", "512", "--parallel", "1", "--flash-attn", "on"),
+    *("--jinja", "--n-gpu-layers", "99", "--threads", "16"),
+    *("--spec-type", "draft-mtp", "--spec-draft-n-max", "3"),
+    *("--chat-template-kwargs", '{"enable_thinking": false}'),
+]
+TARGET = {"repo": "o/n", "file": "m.gguf"}
+DRAFTER = {"repo": "o/d", "file": "d.gguf", "role": "drafter"}
+PROJECTOR = {"repo": "o/n", "file": "mmproj.gguf", "role": "mmproj"}
+
+
+def launch(changes: dict[str, Any] | None = None) -> Launch:
+    spec = make_spec(changes)
+    return ENGINE.launch(spec, stored_files(spec.model.files))
+
+
+def flags(changes: dict[str, Any]) -> list[str]:
+    return list(launch(changes).argv)
+
+
+def after(argv: list[str], flag: str) -> str:
+    return argv[argv.index(flag) + 1]
+
+
+def test_the_flagship_gets_exactly_its_arguments() -> None:
+    result = launch()
+    assert result.command == ["/app/llama-server"]
+    assert result.argv == FLAGSHIP_ARGV
+
+
+def test_values_that_people_look_for_stand_in_the_configuration() -> None:
+    result = launch()
+    assert result.config == {
+        "MODEL_REPO": "unsloth/Qwen3.6-35B-A3B-MTP-GGUF",
+        "MODEL_FILE": "Qwen3.6-35B-A3B-UD-Q3_K_XL.gguf",
+        "MODEL_ALIAS": "qwen3.6-35b-a3b-mtp",
+        "CTX_SIZE": "262144",
+        "THREADS": "16",
+        "SPEC_DRAFT_N_MAX": "3",
+    }
+    assert {result.argv[index - 1]: key for index, key in result.refers.items()} == {
+        "--alias": "MODEL_ALIAS",
+        "--ctx-size": "CTX_SIZE",
+        "--threads": "THREADS",
+        "--spec-draft-n-max": "SPEC_DRAFT_N_MAX",
+    }
+    assert all(result.config[key] == result.argv[i] for i, key in result.refers.items())
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"engine.ctx": 1048576, "model.native_ctx": 2**21}, ["--ctx-size", "1048576"]),
+        ({"engine.ctx": 1010000, "model.native_ctx": 2**21}, ["--ctx-size", "1010000"]),
+        ({"engine.flash_attn": "off"}, ["--flash-attn", "off"]),
+        ({"engine.reasoning": "off"}, ["--reasoning", "off"]),
+        ({"engine.jinja": False}, ["--no-jinja"]),
+        ({"engine.sampling": {"temp": 0.6}}, ["--temp", "0.6"]),
+        ({"engine.sampling": {"min_p": 0.0}}, ["--min-p", "0"]),
+        ({"engine.sampling": {"min_p": 0.00001}}, ["--min-p", "0.00001"]),
+        ({"engine.sampling": {"presence_penalty": -1.5}}, ["--presence-penalty", "-1.5"]),
+        ({"engine.sampling": {"top_k": 20}}, ["--top-k", "20"]),
+        ({"engine.kv_unified": True}, ["--kv-unified"]),
+        ({"engine.kv_unified": False}, ["--no-kv-unified"]),
+        ({"engine.context_shift": False}, ["--no-context-shift"]),
+        ({"engine.op_offload": False}, ["--no-op-offload"]),
+        ({"engine.swa_full": True}, ["--swa-full"]),
+        ({"engine.cache_ram": -1}, ["--cache-ram", "-1"]),
+        ({"engine.ctx_checkpoints": 0}, ["--ctx-checkpoints", "0"]),
+        ({"engine.slot_save_path": "/cache"}, ["--slot-save-path", "/cache"]),
+        ({"engine.extra_args": ["--metrics", "--x", "a b"]}, ["--metrics", "--x", "a b"]),
+        (
+            {"engine.chat_template_args": {"note": "it's 5 o'clock", "é": [1, None]}},
+            ["--chat-template-kwargs", '{"note": "it\'s 5 o\'clock", "é": [1, null]}'],
+        ),
+    ],
+)
+def test_a_setting_becomes_its_arguments(changes: dict[str, Any], expected: list[str]) -> None:
+    argv = flags(changes)
+    start = argv.index(expected[0])
+    assert argv[start : start + len(expected)] == expected
+
+
+@pytest.mark.parametrize(
+    "flag",
+    ["--reasoning", "--temp", "--kv-unified", "--no-kv-unified", "--cache-ram", "--swa-full"],
+)
+def test_a_setting_that_is_not_made_gives_no_argument(flag: str) -> None:
+    assert flag not in launch().argv
+
+
+def test_no_chat_template_arguments_give_no_argument() -> None:
+    assert "--chat-template-kwargs" not in flags({"engine.chat_template_args": {}})
+
+
+@pytest.mark.parametrize(
+    ("image", "method", "spelling"),
+    [
+        ("docker.io/aamsellem/llama-cpp-mtp:master-ad27757", "mtp", "draft-mtp"),
+        ("docker.io/aamsellem/llamacpp-mtp:0.1.0", "mtp", "mtp"),
+        ("ghcr.io/ggml-org/llama.cpp:server-cuda-b9254", "mtp", "draft-mtp"),
+        ("ghcr.io/ggml-org/llama.cpp:server-cuda-b11434", "ngram-mod", "ngram-mod"),
+    ],
+)
+def test_the_build_decides_how_a_method_is_spelled(image: str, method: str, spelling: str) -> None:
+    argv = flags({"engine.image": image, "engine.speculative.method": method})
+    assert after(argv, "--spec-type") == spelling
+
+
+def test_a_method_that_the_build_lacks_is_refused() -> None:
+    with pytest.raises(RenderError, match="mtp does not exist in this build"):
+        launch({"engine.build": "b9101"})
+
+
+@pytest.mark.parametrize(
+    ("build", "mode", "expected"),
+    [
+        ("b9254", "no-mmap", ["--no-mmap"]),
+        ("b9254", "mlock", ["--mlock"]),
+        ("b10405", "no-mmap", ["--load-mode", "none"]),
+        ("b11434", "mlock", ["--load-mode", "mmap+mlock"]),
+        ("ad27757", "mmap", ["--mmap"]),
+    ],
+)
+def test_the_build_decides_how_a_load_mode_is_spelled(
+    build: str, mode: str, expected: list[str]
+) -> None:
+    argv = flags({"engine.build": build, "engine.load_mode": mode})
+    assert argv[-len(expected) :] == expected
+
+
+def test_a_drafter_is_named_with_its_own_settings() -> None:
+    argv = flags(
+        {
+            "model.files": [TARGET, DRAFTER],
+            "engine.speculative": {
+                "method": "draft",
+                "n_max": 8,
+                "n_min": 1,
+                "gpu_layers": 99,
+                "kv": {"k": "q8_0", "v": "f16"},
+            },
+        }
+    )
+    start = argv.index("--spec-type")
+    assert argv[start : start + 14] == [
+        *("--spec-type", "draft-simple", "--spec-draft-n-max", "8", "--spec-draft-n-min", "1"),
+        *("--model-draft", "/models/o--d/main/d.gguf", "--n-gpu-layers-draft", "99"),
+        *("--cache-type-k-draft", "q8_0", "--cache-type-v-draft", "f16"),
+    ]
+
+
+def test_draft_lengths_of_lookup_methods_have_their_own_flags() -> None:
+    argv = flags({"engine.speculative": {"method": "ngram-mod", "n_max": 64, "n_min": 48}})
+    assert after(argv, "--spec-ngram-mod-n-max") == "64"
+    assert after(argv, "--spec-ngram-mod-n-min") == "48"
+
+
+def test_a_projector_is_named() -> None:
+    argv = flags({"model.files": [TARGET, PROJECTOR]})
+    assert after(argv, "--mmproj") == "/models/o--n/main/mmproj.gguf"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"model.files": []}, "needs a model file"),
+        ({"model.files": [PROJECTOR]}, "needs a model file"),
+        ({"model.files": [TARGET, {**TARGET, "file": "n.gguf"}]}, "role target, found 2"),
+        ({"model.files": [TARGET, DRAFTER], "engine.speculative": None}, "never draft with it"),
+        ({"engine.speculative": {"method": "dflash", "n_max": 8}}, "role drafter"),
+        (
+            {"engine.speculative": {"method": "ngram-simple", "n_max": 8, "n_min": 1}},
+            "n_min has no meaning",
+        ),
+    ],
+)
+def test_files_and_settings_that_contradict_each_other_are_refused(
+    changes: dict[str, Any], reason: str
+) -> None:
+    with pytest.raises(RenderError, match=reason):
+        launch(changes)
+
+
+def test_a_split_model_is_started_with_its_first_part() -> None:
+    split = {"repo": "o/n", "file": "q4/M-00001-of-00003.gguf", "size_gb": 60.0}
+    result = launch({"model.files": [split]})
+    assert after(list(result.argv), "--model") == "/models/o--n/main/q4/M-00001-of-00003.gguf"
+    assert result.config["MODEL_FILE"] == "q4/M-00001-of-00003.gguf"
+    assert result.probe.load_seconds == 300 + 1200
+
+
+def test_the_time_to_load_follows_from_the_size_and_the_download_is_outside_it() -> None:
+    assert launch().probe.load_seconds == 300 + 344
+    unknown = launch({"model.files": [TARGET]})
+    assert unknown.probe.load_seconds == 300 + 480
+
+
+def test_a_chat_template_is_carried_as_a_file() -> None:
+    result = launch({"engine.chat_template_file": "chat/qwen.jinja"})
+    assert result.assets == {"qwen.jinja": "chat/qwen.jinja"}
+    assert after(list(result.argv), "--chat-template-file") == "/config/qwen.jinja"
+
+
+def test_a_server_without_gpu_layers_needs_no_gpu() -> None:
+    assert launch().gpu is True
+    assert launch({"engine.gpu_layers": 0}).gpu is False
+
+
+def test_the_facts_say_what_texts_may_name() -> None:
+    facts = ENGINE.facts(make_spec({"engine.kv.v": "f16"}))
+    assert facts["kv"] == "q4_0/f16"
+    assert (facts["draft_method"], facts["draft_n"], facts["build"]) == ("mtp", 3, "ad27757")
+    assert ENGINE.facts(make_spec({"engine.speculative": None}))["draft_n"] == 0
+
+
+@pytest.mark.parametrize(
+    ("image", "build"),
+    [
+        ("docker.io/o/n:master-ad27757", "ad27757"),
+        ("ghcr.io/ggml-org/llama.cpp:server-cuda-b9600", "b9600"),
+        ("ghcr.io/ggml-org/llama.cpp:server-cuda13-b9600@sha256:" + "0" * 64, "b9600"),
+        ("registry.example:5000/llama:v2", "v2"),
+        ("docker.io/o/n:b9254", "b9254"),
+        ("docker.io/o/n@sha256:" + "0" * 64, ""),
+    ],
+)
+def test_the_build_is_read_from_the_image(image: str, build: str) -> None:
+    assert build_of(make_spec({"engine.image": image}).engine) == build
+
+
+def test_a_stated_build_wins_over_the_image() -> None:
+    assert build_of(make_spec({"engine.build": "buun"}).engine) == "buun"
+
+
+def test_every_flag_that_can_be_written_is_reserved() -> None:
+    everything = {
+        "model.files": [TARGET, DRAFTER, PROJECTOR],
+        "engine.speculative": {
+            **{"method": "draft", "n_max": 8, "n_min": 1, "gpu_layers": 9},
+            "kv": {"k": "f16", "v": "f16"},
+        },
+        "engine.sampling": dict.fromkeys(("temp", "top_p", "min_p", "presence_penalty"), 0.5)
+        | {"top_k": 1},
+        "engine.chat_template_file": "x.jinja",
+        "engine.reasoning": "auto",
+        "engine.kv_unified": True,
+        "engine.swa_full": True,
+        "engine.context_shift": True,
+        "engine.cache_ram": 1,
+        "engine.ctx_checkpoints": 1,
+        "engine.op_offload": True,
+        "engine.slot_save_path": "/cache",
+    }
+    reserved = LlamaCppSettings.reserved_arguments()
+    modes = get_args(get_args(LlamaCppSettings.model_fields["load_mode"].annotation)[0])
+    for build in ("b9254", "b11434"):
+        for mode in modes:
+            argv = flags(everything | {"engine.build": build, "engine.load_mode": mode})
+            assert {item for item in argv if item.startswith("--")} <= reserved.keys()
+
+
+def test_a_reserved_flag_names_the_field_to_set_instead() -> None:
+    reserved = LlamaCppSettings.reserved_arguments()
+    assert reserved["-c"] == reserved["--ctx-size"] == "engine.ctx"
+    assert reserved["-fa"] == "engine.flash_attn"
+    assert "--metrics" not in reserved
