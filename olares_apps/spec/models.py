@@ -4,18 +4,24 @@ Everything that a chart says twice is said here once. Field docstrings are the f
 reference (``docs/specs.md`` is generated from them), so they state units and defaults.
 """
 
-from collections.abc import Iterator
-from typing import Annotated, Generic, Literal, TypeVar
+import re
+from collections.abc import Iterator, Mapping
+from typing import Annotated, ClassVar, Final, Generic, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic_core import PydanticCustomError
 
+from olares_apps.spec.rules import conflicts
 from olares_apps.spec.types import (
+    Alias,
     AppName,
     ArgumentText,
     Cpu,
     EntranceTitle,
     EnvName,
+    Identifier,
     Image,
+    Line,
     Locale,
     ModelPath,
     Port,
@@ -31,6 +37,7 @@ from olares_apps.spec.types import (
 )
 
 __all__ = [
+    "CONFLICT",
     "AppSpec",
     "AppText",
     "BenchRecord",
@@ -49,19 +56,26 @@ __all__ = [
     "Resources",
 ]
 
+CONFLICT: Final = "conflict"
+"""Type of the error for fields that are right alone and wrong together."""
+
 
 class Closed(BaseModel):
     """Base of every part of a spec: unknown keys and silent conversions are errors."""
 
     model_config = ConfigDict(
-        extra="forbid", frozen=True, strict=True, use_attribute_docstrings=True
+        extra="forbid",
+        frozen=True,
+        strict=True,
+        allow_inf_nan=False,
+        use_attribute_docstrings=True,
     )
 
 
 class License(Closed):
     """A licence by name and address."""
 
-    text: Text
+    text: Line
     """Name of the licence, for example ``Apache-2.0``."""
     url: Url
     """Where its text is."""
@@ -87,7 +101,7 @@ class ModelFile(Closed):
     """Path of the file inside the repository; of a split GGUF, the first part."""
     stored_as: ModelPath | None = None
     """Name on the device when it must differ from the remote one."""
-    quant: Text | None = None
+    quant: Line | None = None
     """Quantisation label as people know it, for example ``UD-Q3_K_XL``."""
     size_gb: Annotated[float, Field(gt=0, le=2000)] | None = None
     """Stated size in GB (10^9 bytes), for texts and budgets until the exact size is known."""
@@ -102,9 +116,9 @@ class ModelFile(Closed):
 class Model(Closed):
     """The model that the app serves, as its page names it."""
 
-    name: Text
+    name: Line
     """Name for people, for example ``Qwen3.6 35B-A3B``."""
-    kind: Text
+    kind: Line
     """Class of the model in a few words, for example ``35B MoE-A3B + MTP``."""
     native_ctx: Annotated[int, Field(ge=256, le=2**26)]
     """Longest context the model was trained for, in tokens."""
@@ -117,7 +131,7 @@ class Model(Closed):
 class MemoryPart(Closed):
     """One part of a stated GPU memory need."""
 
-    part: Text
+    part: Line
     """What takes the memory, for example ``weights`` or ``kv cache``."""
     gb: Annotated[float, Field(gt=0, le=2000)]
     """Its size in GB (10^9 bytes)."""
@@ -177,7 +191,7 @@ class Protocol(Closed):
     """Requests at a time."""
     sampler: dict[str, float] = Field(default_factory=dict)
     """Sampler settings, for example ``temp: 0.6``."""
-    warmup: Text = "none"
+    warmup: Line = "none"
     """What ran before the first counted run."""
     filled_ctx: Annotated[int, Field(ge=0)] | None = None
     """Tokens already in the context when decoding began; null when not recorded."""
@@ -186,13 +200,13 @@ class Protocol(Closed):
 class BenchRecord(Closed):
     """A measured speed with its protocol and provenance."""
 
-    id: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]*$")]
-    """Name of the record inside the spec."""
+    id: Identifier
+    """Name of the record inside the spec; texts write its hyphens as ``_``."""
     ctx: Annotated[int, Field(gt=0)]
     """Configured context in tokens."""
     tps: Annotated[float, Field(gt=0)]
     """Mean decoding speed in tokens per second."""
-    tps_range: list[float] | None = Field(default=None, min_length=2, max_length=2)
+    tps_range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
     """Slowest and fastest run, when the single runs are not listed."""
     runs: Annotated[int, Field(gt=0)] | None = None
     """Number of runs behind the mean; null when the source does not say."""
@@ -202,7 +216,7 @@ class BenchRecord(Closed):
     """Accepted share of the drafted tokens in per cent."""
     protocol: Protocol
     """How it was measured."""
-    hardware: str = "olares-one"
+    hardware: Line = "olares-one"
     """Hardware profile it ran on."""
     image: Image
     """Image it ran in."""
@@ -210,7 +224,7 @@ class BenchRecord(Closed):
     """Model file it ran with."""
     version: Version | None = None
     """Version of the app at that time."""
-    source: Text
+    source: Line
     """Where the figure was published."""
 
 
@@ -237,11 +251,14 @@ class AppText(Closed):
 class EngineSettings(Closed):
     """What every engine has in common; each engine adds its own settings."""
 
-    type: str
+    context_field: ClassVar[str] = "ctx"
+    """Name of the setting that :attr:`context_tokens` reads."""
+
+    type: Line
     """Name of the engine."""
     image: Image
     """Container image of the server, with registry and tag."""
-    build: Text | None = None
+    build: Line | None = None
     """Build whose flag table applies; by default read from the image's tag."""
     port: Port = 8000
     """Port that the server listens on; entrance, Service and probes follow."""
@@ -254,6 +271,15 @@ class EngineSettings(Closed):
     def context_tokens(self) -> int | None:
         """Return the configured context in tokens, or None when the engine has none."""
         return None
+
+    @classmethod
+    def reserved_arguments(cls) -> Mapping[str, str]:
+        """Return the flags that ``extra_args`` must not hold, with what to set instead.
+
+        Keys are flags as the server spells them, short forms and aliases included
+        (``--ctx-size``, ``-c``); values are dotted fields of the spec (``engine.ctx``).
+        """
+        return {}
 
 
 EngineT = TypeVar("EngineT", bound=EngineSettings)
@@ -268,17 +294,17 @@ class AppSpec(Closed, Generic[EngineT]):
     """Version of the oldest generation's archive; newer generations follow it by one each."""
     title: Title
     """Title in the market, at most 30 bytes."""
-    alias: Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w./:-]{0,99}$")]
+    alias: Alias
     """Model id that the API answers to."""
     text: AppText
     """Free text in English."""
     locales: dict[Locale, AppText] = Field(default_factory=dict)
     """Free text in further languages; what is derived needs no entry."""
-    categories: list[Text] = Field(default=["AI"], min_length=1)
+    categories: Annotated[list[Line], Field(min_length=1)] = ["AI"]
     """Categories of the market's sidebar."""
     icon: Url | None = None
     """Icon address; by default the market's own icon of that app."""
-    developer: Text
+    developer: Line
     """Who made the app."""
     website: Url | None = None
     """Home page; by default the target model's repository."""
@@ -294,7 +320,7 @@ class AppSpec(Closed, Generic[EngineT]):
     """What the server container asks for."""
     entrance: Entrance = Entrance()
     """How the app is reached."""
-    hardware: str = "olares-one"
+    hardware: Line = "olares-one"
     """Hardware profile that the settings were chosen for."""
     bench: list[BenchRecord] = Field(default_factory=list)
     """Measured speeds; the first is the headline."""
@@ -315,24 +341,18 @@ class AppSpec(Closed, Generic[EngineT]):
         """Yield the model files of one role in spec order."""
         return (item for item in self.model.files if item.role == role)
 
+    @property
+    def entrance_title(self) -> str:
+        """Return the title under the icon: letters, digits, spaces and hyphens, at most 30."""
+        if self.entrance.title:
+            return self.entrance.title
+        kept = re.sub(r"[^A-Za-z0-9 -]+", "", self.title)
+        return " ".join(kept.split()) or self.app
+
     @model_validator(mode="after")
     def _agree(self) -> "AppSpec[EngineT]":
-        ctx = self.engine.context_tokens
-        if ctx is not None and ctx > self.model.native_ctx:
-            raise ValueError(
-                f"engine.ctx {ctx} is beyond the model's native context {self.model.native_ctx}"
-            )
-        versions = [release.version for release in self.releases]
-        ordered = sorted(set(versions), key=_version_key, reverse=True)
-        if versions != ordered:
-            raise ValueError(
-                "releases must name each version once, newest first; expected " + ", ".join(ordered)
-            )
-        ids = [record.id for record in self.bench]
-        if len(ids) != len(set(ids)):
-            raise ValueError("bench records must have different ids")
+        found = conflicts(self)
+        if found:
+            message = "; ".join(f"{item.field}: {item.message}" for item in found)
+            raise PydanticCustomError(CONFLICT, "{message}", {"message": message, "found": found})
         return self
-
-
-def _version_key(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in version.split("."))

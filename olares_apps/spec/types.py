@@ -14,12 +14,15 @@ from pydantic import AfterValidator, Field, StrictInt, StrictStr
 from olares_apps.spec.quantity import parse_cpu, parse_quantity
 
 __all__ = [
+    "Alias",
     "AppName",
     "ArgumentText",
     "Cpu",
     "EntranceTitle",
     "EnvName",
+    "Identifier",
     "Image",
+    "Line",
     "Locale",
     "ModelPath",
     "Port",
@@ -47,6 +50,21 @@ SYSTEM_APPS = frozenset(
 )
 TITLE_BYTES = 30
 VERSION_CHARACTERS = 16
+TEXT_BYTES = 65536
+LINE_CHARACTERS = 200
+# The whole tag for what people write instead; a device looks texts up by the whole tag.
+_FULL_LOCALES = {
+    "de": "de-DE",
+    "en": "en-US",
+    "es": "es-ES",
+    "fr": "fr-FR",
+    "it": "it-IT",
+    "ja": "ja-JP",
+    "ko": "ko-KR",
+    "pt": "pt-BR",
+    "ru": "ru-RU",
+    "zh": "zh-CN",
+}
 
 
 def _schema(**keys: Any) -> Any:
@@ -63,7 +81,7 @@ def _app_name(value: str) -> str:
     if len(value) > 30:
         raise ValueError(f"has {len(value)} characters, limit 30")
     if not re.fullmatch(r"[a-z][a-z0-9]*", value):
-        raise ValueError("only a-z and 0-9, 1 to 30 characters, beginning with a letter")
+        raise ValueError("may hold only a-z and 0-9, 1 to 30 of them, beginning with a letter")
     if value in RESERVED_NAMES or value in SYSTEM_APPS:
         raise ValueError("is reserved by Olares; choose another name")
     return value
@@ -83,24 +101,26 @@ def _title(value: str) -> str:
 
 
 def _entrance_title(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z0-9 -]{1,30}", value):
-        raise ValueError("1 to 30 of letters, digits, space and hyphen")
+    if len(value) > 30:
+        raise ValueError(f"has {len(value)} characters, limit 30")
+    if not re.fullmatch(r"[A-Za-z0-9 -]+", value):
+        raise ValueError("may hold only letters, digits, spaces and hyphens, at least one")
     return value
 
 
 def _version(value: str) -> str:
-    if value[:1] in "vV":
-        raise ValueError(f"drop the leading {value[0]}: write {value[1:]}")
+    if re.match(r"[vV]\d", value, re.ASCII):
+        raise ValueError(f"must not begin with {value[0]}: drop the leading {value[0]}")
     if "+" in value:
-        raise ValueError("build metadata (+) is not allowed; write MAJOR.MINOR.PATCH")
+        raise ValueError("holds build metadata (+), which is not allowed: MAJOR.MINOR.PATCH only")
     if "-" in value:
-        raise ValueError("pre-releases (-) are not allowed; write MAJOR.MINOR.PATCH")
+        raise ValueError("is a pre-release (-), which is not allowed: MAJOR.MINOR.PATCH only")
     if len(value) > VERSION_CHARACTERS:
         raise ValueError(f"has {len(value)} characters, limit {VERSION_CHARACTERS}")
     if not re.fullmatch(r"\d+\.\d+\.\d+", value, re.ASCII):
         raise ValueError("must be MAJOR.MINOR.PATCH, three whole numbers, for example 1.0.2")
     if any(len(part) > 1 and part.startswith("0") for part in value.split(".")):
-        raise ValueError("leading zeros are not allowed (Helm and the device refuse them)")
+        raise ValueError("has a leading zero, which Helm and the device refuse")
     return value
 
 
@@ -115,8 +135,12 @@ def _cpu(value: str) -> str:
 
 
 def _url(value: str) -> str:
-    parts = urlsplit(value)
-    if parts.scheme not in ("http", "https") or not parts.hostname:
+    try:
+        parts = urlsplit(value)
+        absolute = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        absolute = False
+    if not absolute:
         raise ValueError("must be an absolute http or https URL")
     if not value.isprintable() or " " in value:
         raise ValueError("must not hold spaces or control characters")
@@ -145,12 +169,6 @@ def _image(value: str) -> str:
     return value
 
 
-def _repo(value: str) -> str:
-    if not re.fullmatch(r"[\w.-]+/[\w.-]+", value, re.ASCII):
-        raise ValueError("must be OWNER/NAME as on the model hub")
-    return value
-
-
 def _model_path(value: str) -> str:
     parts = value.split("/")
     if value.startswith(("http:", "https:")):
@@ -161,15 +179,48 @@ def _model_path(value: str) -> str:
 
 
 def _text(value: str) -> str:
-    for number, line in enumerate(value.split("\n"), start=1):
-        bad = next(
-            (c for c in line if (ord(c) < 32 and c != "\t") or 0xD800 <= ord(c) < 0xE000), None
-        )
-        if bad is not None:
-            raise ValueError(f"line {number} holds the control character U+{ord(bad):04X}")
-    if len(value.encode()) > 65536:
-        raise ValueError(f"is {len(value.encode())} bytes, limit 65536")
+    found = _CONTROL.search(value)
+    if found:
+        line = value.count("\n", 0, found.start()) + 1
+        raise ValueError(f"holds the control character U+{ord(found[0]):04X} in its line {line}")
+    size = len(value) if value.isascii() else len(value.encode())
+    if size > TEXT_BYTES:
+        raise ValueError(f"is {size} bytes long, limit {TEXT_BYTES}")
     return value
+
+
+# Tab, line feed and carriage return are text; other controls and lone surrogates are not.
+_CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
+
+
+def _line(value: str) -> str:
+    if not value.strip():
+        raise ValueError("must not be empty")
+    if not value.isprintable():
+        raise ValueError("must be one line of printable characters")
+    if len(value) > LINE_CHARACTERS:
+        raise ValueError(f"has {len(value)} characters, limit {LINE_CHARACTERS}")
+    return value
+
+
+def _locale(value: str) -> str:
+    if not re.fullmatch(r"[a-z]{2,3}(-[A-Z][a-z]{3})?-[A-Z]{2}", value):
+        full = _FULL_LOCALES.get(re.split("[-_]", value.lower())[0])
+        advice = f"did you mean {full}?" if full else "write it as en-US or zh-CN"
+        raise ValueError(f"is not a full locale tag; {advice}")
+    return value
+
+
+def _shaped(pattern: str, rule: str) -> Any:
+    """Accept text of one shape; ``rule`` completes the sentence that begins with the value."""
+    shape = re.compile(pattern, re.ASCII)
+
+    def check(value: str) -> str:
+        if not shape.fullmatch(value):
+            raise ValueError(rule)
+        return value
+
+    return AfterValidator(check)
 
 
 AppName = Annotated[StrictStr, AfterValidator(_app_name), _schema(pattern=r"^[a-z][a-z0-9]{0,29}$")]
@@ -178,18 +229,49 @@ EntranceTitle = Annotated[
     StrictStr, AfterValidator(_entrance_title), _schema(pattern=r"^[A-Za-z0-9 -]{1,30}$")
 ]
 Version = Annotated[
-    StrictStr, AfterValidator(_version), _schema(pattern=r"^\d+\.\d+\.\d+$", examples=["1.0.2"])
+    StrictStr,
+    AfterValidator(_version),
+    _schema(pattern=r"^\d+\.\d+\.\d+$", maxLength=VERSION_CHARACTERS, examples=["1.0.2"]),
+]
+Alias = Annotated[
+    StrictStr,
+    _shaped(
+        r"[A-Za-z0-9][\w./:-]{0,99}",
+        "may hold only letters, digits and . _ - / : after a first letter or digit, 100 in all",
+    ),
+    _schema(pattern=r"^[A-Za-z0-9][A-Za-z0-9_./:-]{0,99}$"),
+]
+Identifier = Annotated[
+    StrictStr,
+    _shaped(r"[a-z0-9][a-z0-9-]{0,62}", "may hold only a-z, 0-9 and hyphens"),
+    _schema(pattern="^[a-z0-9][a-z0-9-]{0,62}$"),
 ]
 Port = Annotated[StrictInt, Field(ge=1, le=65535)]
-Quantity = Annotated[StrictStr, AfterValidator(_quantity), Field(examples=["24Gi"])]
-Cpu = Annotated[StrictStr, AfterValidator(_cpu), Field(examples=["4", "500m"])]
+Quantity = Annotated[StrictStr, AfterValidator(_quantity), _schema(examples=["24Gi"])]
+Cpu = Annotated[StrictStr, AfterValidator(_cpu), _schema(examples=["4", "500m"])]
 Url = Annotated[StrictStr, AfterValidator(_url), _schema(pattern="^https?://")]
-Image = Annotated[StrictStr, AfterValidator(_image)]
-RepoId = Annotated[StrictStr, AfterValidator(_repo)]
-Revision = Annotated[StrictStr, Field(pattern=r"^[\w][\w./-]{0,99}$")]
-Sha256 = Annotated[StrictStr, Field(pattern=r"^[0-9a-f]{64}$")]
+Image = Annotated[StrictStr, AfterValidator(_image), _schema(examples=["docker.io/owner/name:tag"])]
+RepoId = Annotated[
+    StrictStr,
+    _shaped(r"\w[\w.-]*/\w[\w.-]*", "must be OWNER/NAME as on the model hub"),
+    _schema(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_.-]*/[A-Za-z0-9_][A-Za-z0-9_.-]*$"),
+]
+Revision = Annotated[
+    StrictStr,
+    _shaped(r"(?!.*\.\.)\w[\w./-]{0,99}", "must be a commit or the name of a branch or tag"),
+    _schema(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_./-]{0,99}$"),
+]
+Sha256 = Annotated[
+    StrictStr,
+    _shaped("[0-9a-f]{64}", "must be 64 digits of 0-9 and a-f in lower case"),
+    _schema(pattern="^[0-9a-f]{64}$"),
+]
 ModelPath = Annotated[StrictStr, AfterValidator(_model_path)]
-EnvName = Annotated[StrictStr, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]*$")]
-Locale = Annotated[StrictStr, Field(pattern=r"^[a-z]{2,3}(-[A-Z][a-z]{3})?-[A-Z]{2}$")]
+EnvName = Annotated[
+    StrictStr,
+    _shaped(r"[A-Za-z_]\w*", "may hold only letters, digits and _, not beginning with a digit"),
+]
+Locale = Annotated[StrictStr, AfterValidator(_locale)]
+Line = Annotated[StrictStr, AfterValidator(_line), _schema(minLength=1, maxLength=LINE_CHARACTERS)]
 Text = Annotated[StrictStr, AfterValidator(_text)]
 ArgumentText = Annotated[StrictStr, AfterValidator(_text)]
