@@ -1,0 +1,117 @@
+"""One sync of a simulated device: what it would list, what it would install, and why not."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from olares_apps.errors import ArchiveError
+from olares_apps.generations import OlaresVersion, generation_for
+from olares_apps.market.conformance import Detail, Fault, Loss
+from olares_apps.market.device.hydrate import Hydrated, hydrate, open_archive
+from olares_apps.market.device.install import install_problems
+from olares_apps.market.device.report import AppReport, SourceReport
+from olares_apps.market.device.source import SourceDropped, SourceReader
+from olares_apps.market.device.transport import Transport
+
+__all__ = ["Linter", "sync"]
+
+Linter = Callable[[str, Mapping[str, bytes], OlaresVersion], Sequence[str]]
+"""Gives the lint errors that would stop the install of a chart on a release."""
+
+
+def sync(
+    transport: Transport,
+    source: str,
+    olares: OlaresVersion,
+    *,
+    lint: Linter,
+    installed: Mapping[str, str] | None = None,
+) -> SourceReport:
+    """Play one sync of a device of ``olares`` against a source.
+
+    ``installed`` maps app names to the versions that the device already runs; an app in it
+    whose catalogue version differs is reported as an update.
+    """
+    generation = generation_for(olares)
+    report = SourceReport(source, str(olares), generation.name if generation else "")
+    reader = SourceReader(transport, olares, report.requests)
+    try:
+        _sync(reader, report, lint, installed or {})
+    except SourceDropped as error:
+        report.problems.append(f"the whole source is dropped: {error}")
+    report.problems += reader.warnings
+    return report
+
+
+def _sync(
+    reader: SourceReader, report: SourceReport, lint: Linter, installed: Mapping[str, str]
+) -> None:
+    listed = reader.read_v2() if reader.uses_v2 else None
+    report.hash = reader.read_hash()
+    ids, skipped = reader.read_ids(report.hash)
+    apps = {identity: AppReport(identity) for identity in ids}
+    _note_faults(apps, report, skipped)
+    for rows, faults in reader.read_details(ids):
+        _note_faults(apps, report, faults)
+        for identity, detail in rows.items():
+            if identity in apps:
+                _app(reader, apps[identity], detail, lint, installed)
+    for app in apps.values():
+        if not app.version and not app.problems:
+            app.refuse("the source gives no detail for it")
+        if listed is not None and app.version and listed.get(app.name) != app.version:
+            app.refuse(f"v2 lists {listed.get(app.name, 'nothing')}, its detail {app.version}")
+            app.installs = False
+    report.apps = sorted(apps.values(), key=lambda app: app.name or app.id)
+
+
+def _app(
+    reader: SourceReader,
+    app: AppReport,
+    detail: Detail,
+    lint: Linter,
+    installed: Mapping[str, str],
+) -> None:
+    app.name, app.version = detail.name, detail.version
+    app.title = str(detail.fields.get("title") or "")
+    before = installed.get(app.name)
+    # A device takes any other version for an update, not only a greater one (contract 4).
+    app.update_from = before if before and before != app.version else None
+    chart = _hydrated(reader, app)
+    if chart is None:
+        return
+    app.appears = True
+    for problem in [
+        *install_problems(app.name, chart, reader.olares),
+        *lint(app.name, chart.files, reader.olares),
+    ]:
+        app.refuse(problem)
+    app.installs = not app.problems
+
+
+def _hydrated(reader: SourceReader, app: AppReport) -> Hydrated | None:
+    """Download, unpack and render; None when the app would not be listed."""
+    name = f"{app.name}-{app.version}.tgz"
+    try:
+        reply = reader.read_archive(app.name, app.version)
+        if reply.status != 200:
+            app.refuse(f"{name}: status {reply.status}; the answer is stored as the archive")
+            return None
+        encoding = reply.headers.get("content-encoding", "")
+        files = open_archive(app.name, reply.body, encoding)
+    except (SourceDropped, ArchiveError) as error:
+        app.refuse(f"{name}: {error}")
+        return None
+    chart, problems = hydrate(app.name, app.version, files)
+    for problem in problems:
+        app.refuse(problem)
+    return None if problems else chart
+
+
+def _note_faults(apps: dict[str, AppReport], report: SourceReport, faults: list[Fault]) -> None:
+    for fault in faults:
+        app = apps.get(fault.app)
+        if app is None:
+            app = apps.setdefault(fault.app or fault.where, AppReport(fault.app or fault.where))
+        if fault.loss is Loss.FIELD:
+            app.notes.append(str(fault))
+        else:
+            app.refuse(str(fault))
