@@ -33,6 +33,8 @@ def parse_quantity(text: str) -> int:
     Accepts what the device's linter accepts (contract 5.2): ``512M``, ``1.5Gi``, ``1e9``.
     Raises ValueError for anything else, for zero and for more than 1 PiB.
     """
+    if text.startswith("-"):
+        raise ValueError("must be greater than zero")
     found = _SIZE.fullmatch(text)
     if not found or (found[3] == "ki"):
         raise ValueError("is not a quantity such as 24Gi, 512Mi or 16G")
@@ -50,6 +52,8 @@ def parse_cpu(text: str) -> Decimal:
 
     Raises ValueError for anything else, for zero and for more than 1024 cores.
     """
+    if text.startswith("-"):
+        raise ValueError("must be greater than 0 and at most 1024 cores")
     found = _CPU.fullmatch(text)
     if not found:
         raise ValueError('is not a CPU quantity such as "4", "0.5" or "500m"')

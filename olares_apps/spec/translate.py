@@ -1,0 +1,295 @@
+"""Validation errors in the words of the person who wrote the file."""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any, Final
+
+from pydantic import ValidationError
+
+from olares_apps.errors import Problem, nearest
+from olares_apps.spec.models import CONFLICT, AppSpec
+from olares_apps.spec.positions import Positions, Spot, dotted
+from olares_apps.spec.rules import Conflict, conflicts
+from olares_apps.spec.shape import Place, partial, place_at
+
+__all__ = ["problems_of"]
+
+_SHOWN: Final = 60
+_SWITCH: Final = {False: ("off", "no", "none", "disabled"), True: ("on", "yes", "enabled")}
+_BOOLEAN_WORDS: Final = {
+    **dict.fromkeys(("on", "yes", "y", "1"), "true"),
+    **dict.fromkeys(("off", "no", "n", "0"), "false"),
+}
+
+
+def problems_of(
+    error: ValidationError,
+    data: Mapping[str, object],
+    positions: Positions,
+    path: PurePath,
+    model: type[AppSpec[Any]],
+) -> list[Problem]:
+    """Return every problem that a spec's data has, in the order of the file."""
+    faults: list[_Fault] = []
+    for item in error.errors(include_url=False):
+        if item["type"] == CONFLICT:
+            faults += (_conflict(found, positions) for found in item["ctx"]["found"])
+        else:
+            faults.append(_fault(item, data, positions, model))
+    told = {fault.path for fault in faults}
+    meant = {(*fault.path[:-1], fault.meant) for fault in faults if fault.meant}
+    faults = [fault for fault in faults if not (fault.missing and fault.path in meant)]
+    known = partial(model, data)
+    for found in conflicts(known, partial=True):  # type: ignore[arg-type]
+        if found.path not in told:
+            faults.append(_conflict(found, positions))
+    faults.sort(key=lambda fault: (fault.spot.line, fault.spot.column))
+    return [fault.problem(path) for fault in faults]
+
+
+@dataclass(frozen=True, slots=True)
+class _Fault:
+    """A problem with its place; an unknown key may be ``meant`` for a field that is missing."""
+
+    path: tuple[str | int, ...]
+    spot: Spot
+    message: str
+    hint: str | None
+    written: str | None
+    missing: bool = False
+    meant: str | None = None
+
+    def problem(self, file: PurePath) -> Problem:
+        return Problem(
+            self.message,
+            file,
+            self.spot.line,
+            self.spot.column,
+            field=dotted(self.path) or None,
+            value=self.written,
+            hint=self.hint,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Case:
+    """One validation error with all that a message may need."""
+
+    value: object
+    written: str
+    place: Place
+    parent: Place
+    name: str
+    said: str
+    reason: str
+
+    @property
+    def shown(self) -> str:
+        """Return the value as text in quotes or as the file has it, cut to a readable length."""
+        text = self.value if isinstance(self.value, str) else self.written
+        first = text.split("\n")[0]
+        cut = first if first == text and len(text) <= _SHOWN else first[:_SHOWN] + "..."
+        if not isinstance(self.value, str):
+            return cut
+        return f"'{cut}'" if cut.isprintable() else ascii(cut)
+
+    @property
+    def kind(self) -> str:
+        """Return what YAML read: ``number``, ``boolean`` ..."""
+        return _kind(self.value)
+
+
+def _conflict(found: Conflict, positions: Positions) -> _Fault:
+    spot = positions.value(found.path) or positions.nearest(found.path)
+    return _Fault(found.path, spot, found.message, found.hint, spot.written or None)
+
+
+def _fault(
+    item: Any, data: Mapping[str, object], positions: Positions, model: type[AppSpec[Any]]
+) -> _Fault:
+    path, of_key = _path(item["loc"], data)
+    kind: str = item["type"]
+    spot = positions.value(path)
+    if of_key or kind == "extra_forbidden":
+        spot = positions.key(path)
+    found = spot is not None and kind != "missing"
+    spot = spot or positions.nearest(path)
+    case = _Case(
+        value=path[-1] if of_key else item["input"],
+        written=spot.written if found else "",
+        place=place_at(model, path, data),
+        parent=place_at(model, path[:-1], data),
+        name=str(path[-1]) if path else "",
+        said=item["msg"],
+        reason=str(item.get("ctx", {}).get("error", "")),
+    )
+    empty = case.value is None and kind not in ("missing", "extra_forbidden")
+    message, hint = _empty(case) if empty else _MESSAGES.get(kind, _other)(case)
+    return _Fault(
+        path,
+        spot,
+        message,
+        hint,
+        written=case.written[:_SHOWN] if found else None,
+        missing=kind == "missing",
+        meant=_guess(case) if kind == "extra_forbidden" else None,
+    )
+
+
+def _path(loc: tuple[str | int, ...], data: object) -> tuple[tuple[str | int, ...], bool]:
+    """Return the path in the file, without the marks that validation adds to it.
+
+    Those are the kind of an engine (after ``engine``) and ``[key]`` behind a mapping's key.
+    """
+    path: list[str | int] = []
+    of_key = loc[-1:] == ("[key]",)
+    for step in loc[:-1] if of_key else loc:
+        if isinstance(data, Mapping) and step not in data and data.get("type") == step:
+            continue
+        path.append(step)
+        if isinstance(data, Mapping):
+            data = data.get(step)
+        elif isinstance(data, list) and isinstance(step, int) and step < len(data):
+            data = data[step]
+        else:
+            data = None
+    return tuple(path), of_key
+
+
+def _kind(value: object) -> str:
+    if isinstance(value, bool):
+        return "boolean"
+    if isinstance(value, int | float):
+        return "number"
+    if isinstance(value, str):
+        return "text"
+    return (
+        "a list"
+        if isinstance(value, list)
+        else "a mapping"
+        if isinstance(value, dict)
+        else "nothing"
+    )
+
+
+_Words = tuple[str, str | None]
+
+
+def _missing(case: _Case) -> _Words:
+    return "required field is missing", case.place.description or None
+
+
+def _empty(case: _Case) -> _Words:
+    return "has no value", case.place.description or None
+
+
+def _guess(case: _Case) -> str | None:
+    """Return the key that was probably meant: by its spelling, or by the flag of that name."""
+    name = case.name.replace("-", "_")
+    return nearest(name, case.parent.keys) or case.parent.flag_owner(name)
+
+
+def _unknown(case: _Case) -> _Words:
+    keys = case.parent.keys
+    guess = _guess(case)
+    hint = f"did you mean {guess}?" if guess else f"allowed: {', '.join(keys)}"
+    return f"unknown key '{case.name}'", hint
+
+
+def _text(case: _Case) -> _Words:
+    if case.kind in ("number", "boolean"):
+        read = str(case.value).lower() if case.kind == "boolean" else str(case.value)
+        message = f"must be a quoted string (YAML read {read})"
+        also = case.place.refusal(case.written)
+        if also:
+            return f"{message}, and '{case.written}' {also}", None
+        return message, f'write "{case.written}"'
+    return f"must be text, not {case.kind}", case.place.description or None
+
+
+def _whole_number(case: _Case) -> _Words:
+    allowed = case.place.bounds
+    hint = f"allowed: {allowed}" if allowed else None
+    if isinstance(case.value, str):
+        if re.fullmatch(r"\d{1,18}", case.value, re.ASCII):
+            return f"must be a number, got text {case.shown}", "drop the quotes"
+        return f"must be a whole number, got text {case.shown}", hint
+    if case.kind == "number":
+        return f"must be a whole number, got {case.shown}", hint
+    return f"must be a whole number, got {case.kind}", hint
+
+
+def _number(case: _Case) -> _Words:
+    allowed = case.place.bounds
+    if isinstance(case.value, str) and re.fullmatch(r"[\d.]{1,18}", case.value, re.ASCII):
+        return f"must be a number, got text {case.shown}", "drop the quotes"
+    got = f"text {case.shown}" if isinstance(case.value, str) else case.kind
+    return f"must be a number, got {got}", f"allowed: {allowed}" if allowed else None
+
+
+def _boolean(case: _Case) -> _Words:
+    word = _BOOLEAN_WORDS.get(str(case.value).lower())
+    got = f"text {case.shown}" if isinstance(case.value, str) else f"{case.kind} {case.written}"
+    return f"must be true or false, got {got}", f"write {word}" if word else "write true or false"
+
+
+def _choice(case: _Case) -> _Words:
+    choices = case.place.choices
+    allowed = f"allowed: {', '.join(choices)}"
+    if isinstance(case.value, bool):
+        word = next((w for w in _SWITCH[case.value] if w in choices), None)
+        hint = f'write "{word}"' if word else allowed
+        return f"got boolean {str(case.value).lower()}; {allowed}", hint
+    guess = nearest(str(case.value), choices)
+    return f"{case.shown} is not allowed; {allowed}", f"did you mean {guess}?" if guess else None
+
+
+def _range(case: _Case) -> _Words:
+    return f"{case.shown} is out of range; allowed: {case.place.bounds}", None
+
+
+def _value(case: _Case) -> _Words:
+    return f"{case.shown} {case.reason}", None
+
+
+def _list(case: _Case) -> _Words:
+    return f"must be a list, got {case.kind}", "begin each item with a hyphen on its own line"
+
+
+def _mapping(case: _Case) -> _Words:
+    keys = case.place.keys
+    return f"must be a mapping, got {case.kind}", f"keys: {', '.join(keys)}" if keys else None
+
+
+def _finite(case: _Case) -> _Words:
+    return f"{case.shown} is no finite number", None
+
+
+def _form(case: _Case) -> _Words:
+    return f"{case.shown} does not have the form that is allowed here", case.place.description
+
+
+def _other(case: _Case) -> _Words:
+    return f"{case.shown}: {case.said}", case.place.description or None
+
+
+_MESSAGES: Final[Mapping[str, Callable[[_Case], _Words]]] = {
+    "missing": _missing,
+    "extra_forbidden": _unknown,
+    "string_type": _text,
+    "int_type": _whole_number,
+    "int_from_float": _whole_number,
+    "float_type": _number,
+    "finite_number": _finite,
+    "string_pattern_mismatch": _form,
+    "bool_type": _boolean,
+    "literal_error": _choice,
+    "value_error": _value,
+    "list_type": _list,
+    "dict_type": _mapping,
+    "model_type": _mapping,
+    "model_attributes_type": _mapping,
+    **dict.fromkeys(("greater_than", "greater_than_equal", "less_than", "less_than_equal"), _range),
+}
