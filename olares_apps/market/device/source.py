@@ -10,8 +10,9 @@ from typing import Any, Final, TypeVar
 
 from olares_apps.generations import OlaresVersion
 from olares_apps.market import conformance
-from olares_apps.market.conformance import Detail, Fault, Loss
+from olares_apps.market.conformance import Detail
 from olares_apps.market.device.transport import Reply, Transport, TransportFault
+from olares_apps.market.faults import Fault, Loss
 
 __all__ = ["SourceDropped", "SourceReader"]
 

@@ -4,12 +4,13 @@ from collections.abc import Callable, Mapping, Sequence
 
 from olares_apps.errors import ArchiveError
 from olares_apps.generations import OlaresVersion, generation_for
-from olares_apps.market.conformance import Detail, Fault, Loss
+from olares_apps.market.conformance import Detail
 from olares_apps.market.device.hydrate import Hydrated, hydrate, open_archive
 from olares_apps.market.device.install import install_problems
 from olares_apps.market.device.report import AppReport, SourceReport
 from olares_apps.market.device.source import SourceDropped, SourceReader
 from olares_apps.market.device.transport import Transport
+from olares_apps.market.faults import Fault, Loss
 
 __all__ = ["Linter", "sync"]
 
