@@ -59,7 +59,7 @@ class Renderer:
             return self._environment.get_template(name).render(context)
         except jinja2.TemplateSyntaxError as error:
             _fail(error.name or name, error.lineno, error)
-        except (RenderError, jinja2.TemplateError, TypeError, ValueError, LookupError) as error:
+        except Exception as error:  # an expression of a template may raise anything
             frames = traceback.extract_tb(error.__traceback__)
             place = next((f for f in reversed(frames) if f.filename in self._files), None)
             _fail(place.filename if place else name, place.lineno if place else None, error)
