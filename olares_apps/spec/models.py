@@ -354,5 +354,5 @@ class AppSpec(Closed, Generic[EngineT]):
         found = conflicts(self)
         if found:
             message = "; ".join(f"{item.field}: {item.message}" for item in found)
-            raise PydanticCustomError(CONFLICT, "{message}", {"message": message, "found": found})
+            raise PydanticCustomError(CONFLICT, "{message}", {"message": message})
         return self

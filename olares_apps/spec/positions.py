@@ -30,7 +30,9 @@ class Spot:
 
 
 class Positions:
-    """The places of a file's values, found when they are first asked for."""
+    """The places of a YAML file's values, found when they are first asked for."""
+
+    form = "YAML"
 
     def __init__(self, text: str, path: PurePath) -> None:
         self._text, self._path = text, path

@@ -6,7 +6,7 @@ Used only when something is wrong, so it asks the models instead of keeping tabl
 from collections.abc import Iterator, Mapping
 from functools import cached_property
 from types import UnionType
-from typing import Annotated, Any, Literal, Union, get_args, get_origin
+from typing import Annotated, Any, Literal, TypeVar, Union, get_args, get_origin
 
 from pydantic import BaseModel, TypeAdapter, ValidationError
 from pydantic.fields import FieldInfo
@@ -32,7 +32,7 @@ class Place:
     def keys(self) -> list[str]:
         """Return the keys that a mapping at this place may have."""
         models = list(_models(self.field.annotation)) if self.field else [self.owner]
-        return [key for model in models if model for key in model.model_fields]
+        return [key for model in models if model for key in _fields(model)]
 
     @cached_property
     def _schema(self) -> Mapping[str, Any]:
@@ -94,13 +94,16 @@ def place_at(model: type[BaseModel], path: tuple[str | int, ...], data: object) 
     for step in path:
         chosen = _choose(current, data)
         owner = chosen if isinstance(chosen, type) and issubclass(chosen, BaseModel) else None
-        field = owner.model_fields.get(str(step)) if owner else None
+        field = _fields(owner).get(str(step)) if owner else None
         current = field.annotation if field else _element(chosen)
         data = _child(data, step)
     return Place(owner, field) if path else Place(model, None)
 
 
-def partial(model: type[BaseModel], data: Mapping[str, object]) -> BaseModel:
+ModelT = TypeVar("ModelT", bound=BaseModel)
+
+
+def partial(model: type[ModelT], data: Mapping[str, object]) -> ModelT:
     """Return a model of what is valid in ``data``; invalid and missing required fields lack."""
     values: dict[str, Any] = {}
     for name, field in model.model_fields.items():
@@ -118,9 +121,13 @@ def partial(model: type[BaseModel], data: Mapping[str, object]) -> BaseModel:
     return model.model_construct(**values)
 
 
+def _fields(model: type[BaseModel]) -> dict[str, FieldInfo]:
+    return {field.alias or name: field for name, field in model.model_fields.items()}
+
+
 def _adapter(field: FieldInfo) -> TypeAdapter[Any]:
-    annotation: Any = Annotated[field.annotation, field]
-    return TypeAdapter(annotation)
+    annotation: Any = field.annotation
+    return TypeAdapter(Annotated[annotation, *field.metadata] if field.metadata else annotation)
 
 
 def _child(data: object, step: str | int) -> object:

@@ -4,17 +4,17 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePath
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from olares_apps.errors import Problem, nearest
 from olares_apps.spec.models import CONFLICT, AppSpec
-from olares_apps.spec.positions import Positions, Spot, dotted
+from olares_apps.spec.positions import FieldPath, Spot, dotted
 from olares_apps.spec.rules import Conflict, conflicts
 from olares_apps.spec.shape import Place, partial, place_at
 
-__all__ = ["problems_of"]
+__all__ = ["Places", "problems_of"]
 
 _SHOWN: Final = 60
 _SWITCH: Final = {False: ("off", "no", "none", "disabled"), True: ("on", "yes", "enabled")}
@@ -24,27 +24,46 @@ _BOOLEAN_WORDS: Final = {
 }
 
 
+class Places(Protocol):
+    """Where the values of a file stand; ``form`` is the file's language, for messages."""
+
+    form: str
+
+    def value(self, path: FieldPath) -> Spot | None:
+        """Return where a value stands, None when the file does not hold it."""
+        ...
+
+    def key(self, path: FieldPath) -> Spot | None:
+        """Return where a key stands, None when the file does not hold it."""
+        ...
+
+    def nearest(self, path: FieldPath) -> Spot:
+        """Return the place of the deepest part of a path that exists."""
+        ...
+
+
 def problems_of(
     error: ValidationError,
     data: Mapping[str, object],
-    positions: Positions,
+    positions: Places,
     path: PurePath,
-    model: type[AppSpec[Any]],
+    model: type[BaseModel],
 ) -> list[Problem]:
-    """Return every problem that a spec's data has, in the order of the file."""
+    """Return every problem that a file's data has, in the order of the file.
+
+    For a spec that includes the conflicts between those fields that are valid.
+    """
     faults: list[_Fault] = []
     for item in error.errors(include_url=False):
-        if item["type"] == CONFLICT:
-            faults += (_conflict(found, positions) for found in item["ctx"]["found"])
-        else:
+        if item["type"] != CONFLICT:
             faults.append(_fault(item, data, positions, model))
+    # Conflicts of a spec that is valid otherwise are found again below, like any others.
     told = {fault.path for fault in faults}
     meant = {(*fault.path[:-1], fault.meant) for fault in faults if fault.meant}
     faults = [fault for fault in faults if not (fault.missing and fault.path in meant)]
-    known = partial(model, data)
-    for found in conflicts(known, partial=True):  # type: ignore[arg-type]
-        if found.path not in told:
-            faults.append(_conflict(found, positions))
+    if issubclass(model, AppSpec):
+        found = conflicts(partial(model, data), partial=True)
+        faults += (_conflict(item, positions) for item in found if item.path not in told)
     faults.sort(key=lambda fault: (fault.spot.line, fault.spot.column))
     return [fault.problem(path) for fault in faults]
 
@@ -82,6 +101,7 @@ class _Case:
     place: Place
     parent: Place
     name: str
+    form: str
     said: str
     reason: str
 
@@ -101,13 +121,13 @@ class _Case:
         return _kind(self.value)
 
 
-def _conflict(found: Conflict, positions: Positions) -> _Fault:
+def _conflict(found: Conflict, positions: Places) -> _Fault:
     spot = positions.value(found.path) or positions.nearest(found.path)
     return _Fault(found.path, spot, found.message, found.hint, spot.written or None)
 
 
 def _fault(
-    item: Any, data: Mapping[str, object], positions: Positions, model: type[AppSpec[Any]]
+    item: Any, data: Mapping[str, object], positions: Places, model: type[BaseModel]
 ) -> _Fault:
     path, of_key = _path(item["loc"], data)
     kind: str = item["type"]
@@ -122,6 +142,7 @@ def _fault(
         place=place_at(model, path, data),
         parent=place_at(model, path[:-1], data),
         name=str(path[-1]) if path else "",
+        form=positions.form,
         said=item["msg"],
         reason=str(item.get("ctx", {}).get("error", "")),
     )
@@ -201,7 +222,7 @@ def _unknown(case: _Case) -> _Words:
 def _text(case: _Case) -> _Words:
     if case.kind in ("number", "boolean"):
         read = str(case.value).lower() if case.kind == "boolean" else str(case.value)
-        message = f"must be a quoted string (YAML read {read})"
+        message = f"must be a quoted string ({case.form} read {read})"
         also = case.place.refusal(case.written)
         if also:
             return f"{message}, and '{case.written}' {also}", None
@@ -255,7 +276,8 @@ def _value(case: _Case) -> _Words:
 
 
 def _list(case: _Case) -> _Words:
-    return f"must be a list, got {case.kind}", "begin each item with a hyphen on its own line"
+    written = "begin each item with a hyphen" if case.form == "YAML" else "write it in brackets"
+    return f"must be a list, got {case.kind}", written
 
 
 def _mapping(case: _Case) -> _Words:

@@ -68,7 +68,7 @@ def decode(data: bytes, path: PurePath) -> str:
     Raises SpecError for more than 1 MiB, a byte order mark and bytes that are not UTF-8.
     """
     if len(data) > MAX_BYTES:
-        refuse(f"the file is {len(data)} bytes long, limit {MAX_BYTES}", path)
+        refuse(f"the file is longer than {MAX_BYTES} bytes, the limit", path)
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         refuse("the file is UTF-16", path, hint="save it as UTF-8", line=1)
     if data.startswith(b"\xef\xbb\xbf"):
@@ -116,7 +116,7 @@ def compose(text: str, path: PurePath) -> MappingNode:
     Marks count characters of ``text`` as it is. Raises SpecError.
     """
     if len(text) > MAX_BYTES:
-        refuse(f"the file is more than {MAX_BYTES} characters long, the limit", path)
+        refuse(f"the file is longer than {MAX_BYTES} characters, the limit", path)
     if not text.isascii():
         check_characters(text, path)
     try:

@@ -1,0 +1,143 @@
+"""olapps.toml: what a workspace says about itself."""
+
+import re
+from typing import Annotated, Final, Literal
+
+from pydantic import AfterValidator, Field, StrictStr
+
+from olares_apps.errors import UnknownName, nearest
+from olares_apps.generations import GENERATIONS
+from olares_apps.spec.models import Closed
+from olares_apps.spec.types import Identifier, Line, Url
+
+__all__ = [
+    "CONFIG_FILE",
+    "ChecksConfig",
+    "Folders",
+    "MarketConfig",
+    "PublisherConfig",
+    "SeverityChange",
+    "SourceConfig",
+    "WorkspaceConfig",
+]
+
+CONFIG_FILE: Final = "olapps.toml"
+_ADDRESS: Final = re.compile(r"dir:.|https?://.")
+_NAMES: Final = [generation.name for generation in GENERATIONS]
+
+
+def _folder(value: str) -> str:
+    parts = value.replace("\\", "/").split("/")
+    if not value or value.startswith("/") or ":" in parts[0] or ".." in parts:
+        raise ValueError("must be a folder inside the workspace")
+    return value
+
+
+def _address(value: str) -> str:
+    if not _ADDRESS.match(value):
+        raise ValueError("must be dir:FOLDER or a web address that begins with https://")
+    return value
+
+
+def _generation(value: str) -> str:
+    if value not in _NAMES:
+        guess = nearest(value, _NAMES)
+        raise ValueError(f"is no generation; did you mean {guess or ' or '.join(_NAMES)}?")
+    return value
+
+
+Folder = Annotated[StrictStr, AfterValidator(_folder)]
+Address = Annotated[StrictStr, AfterValidator(_address)]
+GenerationName = Annotated[StrictStr, AfterValidator(_generation)]
+
+
+class PublisherConfig(Closed):
+    """Who publishes: defaults for all specs of the workspace."""
+
+    name: Line
+    """Name that the market shows as submitter."""
+    website: Url
+    """Home page of the publisher."""
+    icons: Url
+    """Address under which ``<app>.png`` is served."""
+
+    def values(self) -> dict[str, str]:
+        """Return the plain values; ``icons`` has no trailing slash."""
+        return {**self.model_dump(), "icons": self.icons.rstrip("/")}
+
+
+class Folders(Closed):
+    """Where the workspace keeps things, relative to its root."""
+
+    specs: Folder = "apps"
+    """Spec files."""
+    charts: Folder = "charts"
+    """Rendered charts."""
+    icons: Folder = "icons"
+    """Icons, ``<app>.png``."""
+    templates: Folder = "templates"
+    """Templates that replace single built-in ones; the folder need not exist."""
+
+
+class SourceConfig(Closed):
+    """How the market presents itself to devices."""
+
+    id: Identifier = "olapps"
+    """Id of the source, which a device keeps for ever."""
+    label: Annotated[Line, Field(max_length=50)] = "olapps"
+    """Name for people, at most 50 characters."""
+
+
+class MarketConfig(Closed):
+    """The markets that this workspace publishes to."""
+
+    default: Line = "dir:.market"
+    """Market that commands use unless one is named: a name of ``stores`` or an address."""
+    stores: dict[Identifier, Address] = Field(default_factory=dict)
+    """Further markets by name."""
+    source: SourceConfig = SourceConfig()
+    """How the market presents itself."""
+
+    def address(self, name: str | None = None) -> str:
+        """Return the address of a market by name, of an address itself, or of the default.
+
+        Raises UnknownName for a name that is neither.
+        """
+        wanted = name or self.default
+        found = self.stores.get(wanted)
+        if found is None and not _ADDRESS.match(wanted):
+            raise UnknownName("market", wanted, list(self.stores))
+        return found or wanted
+
+
+class SeverityChange(Closed):
+    """Another severity for a rule, with the reason for it."""
+
+    level: Literal["error", "warning", "info", "off"]
+    """New severity; ``off`` silences the rule."""
+    reason: Line
+    """Why; reports show it."""
+
+
+class ChecksConfig(Closed):
+    """How checks behave in this workspace."""
+
+    severity: dict[str, SeverityChange] = Field(default_factory=dict)
+    """Changes by rule id."""
+
+
+class WorkspaceConfig(Closed):
+    """A whole olapps.toml."""
+
+    schema_: Literal[1] = Field(alias="schema")
+    """Version of this file's form; 1."""
+    publisher: PublisherConfig
+    """Who publishes."""
+    workspace: Folders = Folders()
+    """Where things are."""
+    market: MarketConfig = MarketConfig()
+    """Where to publish."""
+    checks: ChecksConfig = ChecksConfig()
+    """How checks behave."""
+    generations: Annotated[list[GenerationName], Field(min_length=1)] = _NAMES
+    """Generations to render; by default all."""

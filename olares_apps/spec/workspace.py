@@ -1,0 +1,178 @@
+"""The workspace: a folder with olapps.toml, its specs, and the rules between them."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path, PurePath
+from typing import Any, Final
+
+from olares_apps.errors import Problem, SpecError, UnknownName, WorkspaceError
+from olares_apps.spec.config import CONFIG_FILE, WorkspaceConfig
+from olares_apps.spec.fleet import fleet_problems
+from olares_apps.spec.loader import Facts, LoadedSpec, load_spec
+from olares_apps.spec.models import AppSpec
+from olares_apps.spec.toml_source import read_config
+from olares_apps.spec.yaml_source import MAX_BYTES
+
+__all__ = ["Workspace", "find_root", "load_config", "load_workspace"]
+
+_NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*", re.ASCII)
+_APP: Final = re.compile(r"""^app:[ \t]*["']?([a-z0-9]+)""", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Workspace:
+    """A loaded workspace.
+
+    ``specs`` holds the usable specs by name, in alphabetical order. ``broken`` holds the
+    errors of the others by name: files that cannot be loaded, and specs that clash with
+    another one. ``apps`` maps app names, also those of broken specs as far as they can be
+    read, to spec names.
+    """
+
+    root: Path
+    config: WorkspaceConfig
+    specs: Mapping[str, LoadedSpec]
+    broken: Mapping[str, SpecError]
+    apps: Mapping[str, str]
+
+    @property
+    def problems(self) -> tuple[Problem, ...]:
+        """Return everything that is wrong with any spec, in the order of the files."""
+        found = {problem: None for error in self.broken.values() for problem in error.problems}
+        return tuple(found)
+
+    def folder(self, name: str) -> Path:
+        """Return the path of ``specs``, ``charts``, ``icons`` or ``templates``."""
+        path: str = getattr(self.config.workspace, name)
+        return self.root / path
+
+    def select(self, names: Sequence[str] = (), *, keep_going: bool = False) -> list[LoadedSpec]:
+        """Return the specs of these names, or all of them when none is given.
+
+        A name is a spec name or an app name; each spec comes once, in the order asked for.
+        Raises UnknownName with a suggestion, and SpecError with the problems of every selected
+        spec that is broken. With ``keep_going``, broken specs are left out instead, unless
+        nothing is left: ``broken`` tells which.
+        """
+        wanted = [self._resolve(name) for name in names] or sorted({*self.specs, *self.broken})
+        wanted = list(dict.fromkeys(wanted))
+        errors = [self.broken[name] for name in wanted if name in self.broken]
+        found = [self.specs[name] for name in wanted if name in self.specs]
+        if errors and not (keep_going and found):
+            problems = dict.fromkeys(p for error in errors for p in error.problems)
+            raise SpecError(list(problems))
+        return found
+
+    def _resolve(self, name: str) -> str:
+        if name in self.specs or name in self.broken:
+            return name
+        if name in self.apps:
+            return self.apps[name]
+        raise UnknownName("spec", name, [*self.specs, *self.broken, *self.apps])
+
+
+def find_root(start: Path) -> Path:
+    """Return the nearest folder at or above ``start`` that holds an olapps.toml.
+
+    Raises WorkspaceError when there is none.
+    """
+    start = start.resolve()
+    for folder in (start, *start.parents):
+        if (folder / CONFIG_FILE).is_file():
+            return folder
+    raise WorkspaceError(
+        f"no {CONFIG_FILE} in {start} or any folder above it",
+        hint="run olapps init to make a workspace, or change into one",
+    )
+
+
+def load_config(root: Path) -> WorkspaceConfig:
+    """Return what the olapps.toml at ``root`` says; raises WorkspaceError when it cannot."""
+    file = root / CONFIG_FILE
+    try:
+        data = file.read_bytes()
+    except OSError as error:
+        raise WorkspaceError(
+            f"{file} cannot be read: {error.strerror}",
+            hint="run olapps init to make a workspace, or change into one",
+        ) from None
+    return read_config(data, PurePath(CONFIG_FILE))
+
+
+def load_workspace(
+    root: Path, *, model: type[AppSpec[Any]], facts: Facts | None = None
+) -> Workspace:
+    """Load the workspace at ``root``.
+
+    ``model`` comes from the registry of engines; with ``facts``, placeholders of the texts are
+    checked too. A broken spec does not hide the others: it is kept aside in ``broken``. Raises
+    WorkspaceError when there is no workspace, olapps.toml is wrong, or there is no spec at all.
+    """
+    config = load_config(root)
+    specs: dict[str, LoadedSpec] = {}
+    broken: dict[str, SpecError] = {}
+    apps: dict[str, str] = {}
+    for file in _spec_files(root, config.workspace.specs):
+        path = PurePath(file.relative_to(root).as_posix())
+        try:
+            _check_name(path)
+            data = _read_spec(file, path)
+            found = _APP.search(data.decode(errors="replace"))
+            if found:
+                apps.setdefault(found[1], path.stem)
+            loaded = load_spec(data, path=path, model=model, facts=facts)
+        except SpecError as error:
+            broken[path.stem] = error
+        else:
+            specs[path.stem] = loaded
+            apps.setdefault(loaded.spec.app, path.stem)
+    for name, clash in fleet_problems(specs.values()).items():
+        broken[name] = clash
+        del specs[name]
+    return Workspace(root, config, specs, dict(sorted(broken.items())), apps)
+
+
+def _spec_files(root: Path, folder: str) -> list[Path]:
+    """Return the spec files of a workspace in alphabetical order; hidden ones are no specs."""
+    try:
+        files = [
+            file
+            for file in (root / folder).iterdir()
+            if file.suffix in (".yaml", ".yml") and not file.name.startswith(".")
+        ]
+    except NotADirectoryError:
+        raise WorkspaceError(f"{folder} is no folder", hint="specs live in it") from None
+    except OSError as error:
+        raise WorkspaceError(
+            f"the folder {folder} with the specs cannot be read: {error.strerror}",
+            hint="make it, or name another one in olapps.toml under [workspace] specs",
+        ) from None
+    if not files:
+        raise WorkspaceError(
+            f"the folder {folder} holds no spec",
+            hint="a spec is a file such as my-model.yaml; olapps init writes a first one",
+        )
+    return sorted(files)
+
+
+def _check_name(path: PurePath) -> None:
+    if path.suffix == ".yml":
+        message, hint = "a spec's file name ends in .yaml", f"rename it to {path.stem}.yaml"
+    elif not _NAME.fullmatch(path.stem):
+        message = f"'{path.stem}' is no spec name: only a-z, 0-9 and hyphens"
+        hint = f"rename it to {re.sub('[^a-z0-9]+', '-', path.stem.lower()).strip('-')}.yaml"
+    else:
+        return
+    raise SpecError([Problem(message, path, hint=hint)])
+
+
+def _read_spec(file: Path, path: PurePath) -> bytes:
+    try:
+        # Opening anything but a file could wait for ever.
+        if not file.is_file():
+            raise SpecError([Problem("is no file that can be read", path)])
+        with file.open("rb") as stream:
+            return stream.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise SpecError([Problem(f"cannot be read: {error.strerror}", path)]) from None
