@@ -43,7 +43,7 @@ CHANGES: Final[Mapping[str, Change]] = MappingProxyType(
         "has_draft_mtp": Change(9254, 9101, True, "spec type draft-mtp and MTP contexts"),
         "draft_default_3": Change(9254, 9101, False, "spec-draft-n-max defaults to 3, was 16"),
         "draft_kv_own_type": Change(
-            9388, 9305, True, "draft KV type is its own option (f16), was the target's"
+            9388, 9305, False, "draft KV type is its own option (f16), was the target's"
         ),
         "mask_f16": Change(9444, 9388, False, "KQ mask in f16, was f32 with an f16 copy"),
         "logits_capped": Change(9464, 9444, False, "logits reserved for the slots, was a ubatch"),

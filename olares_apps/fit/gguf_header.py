@@ -31,7 +31,7 @@ FIRST_CHUNK: Final = 64 * 1024
 LARGEST_CHUNK: Final = 4 * 1024 * 1024
 
 # A real header of a 250 000 token vocabulary has about 11 MB.
-_MAX_FETCHED: Final = 256 * 1024 * 1024
+_MAX_FETCHED: Final = 64 * 1024 * 1024
 _MAX_KEPT: Final = 32 * 1024 * 1024
 _MAX_LENGTH: Final = 2**30
 _MAX_KEYS: Final = 65_536
@@ -180,11 +180,10 @@ class _Cursor:
         self.position += length
         return self._window[at : at + length]
 
-    def peek(self, length: int) -> bytes:
-        """Return up to ``length`` bytes without moving; fewer where the file ends."""
-        length = min(length, self._size - self.position)
-        at = self._fill(length, "the first bytes")
-        return self._window[at : at + length]
+    def peek(self, least: int, most: int) -> bytes:
+        """Return ``least`` to ``most`` bytes without moving; fewer where the file ends."""
+        at = self._fill(min(least, self._size - self.position), "the first bytes")
+        return self._window[at : at + most]
 
     def skip(self, length: int, what: str) -> None:
         """Move on without fetching what is not in the window."""
@@ -225,7 +224,7 @@ class _Cursor:
 
 def _read_start(cursor: _Cursor) -> tuple[int, bool]:
     """Check magic and version; returns the version and whether the file is big-endian."""
-    start = cursor.peek(512)
+    start = cursor.peek(4, 512)
     if start[:4] != b"GGUF":
         raise _explain_start(start)
     cursor.take(4, "the magic number")
@@ -355,9 +354,10 @@ def _with_sizes(
     and bounds the last tensor.
     """
     order = sorted(range(len(listed)), key=lambda index: listed[index][3])
-    ends = [listed[index][3] for index in order[1:]] + [max(file_size - data_offset, 0)]
+    starts = [listed[index][3] for index in order]
+    ends = [*starts[1:], max(file_size - data_offset, 0)]
     sizes = [0] * len(listed)
-    for place, (index, end) in enumerate(zip(order, ends, strict=True), start=1):
+    for place, (index, end) in enumerate(zip(order, ends, strict=False), start=1):
         name, dims, type_id, offset = listed[index]
         elements = prod(dims)
         room = end - offset

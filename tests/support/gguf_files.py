@@ -38,12 +38,16 @@ class Typed:
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor to declare; ``size`` overrides the table for types that have no entry."""
+    """A tensor to declare.
+
+    ``size`` overrides the table for types that have no entry, ``offset`` the order of the file.
+    """
 
     name: str
     dims: tuple[int, ...]
     kind: str | int = "F32"
     size: int | None = None
+    offset: int | None = None
 
     @property
     def type_id(self) -> int:
@@ -122,7 +126,7 @@ def gguf_header(
                 len(tensor.dims),
                 *tensor.dims,
                 tensor.type_id,
-                offset,
+                offset if tensor.offset is None else tensor.offset,
             )
         )
         offset += -(-tensor.bytes // alignment) * alignment
