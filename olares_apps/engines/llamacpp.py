@@ -9,7 +9,7 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, JsonValue, StrictStr
 
 from olares_apps.engines.base import ASSET_FOLDER, Launch, ServerProbe, StoredFile, load_seconds
-from olares_apps.engines.llamacpp_builds import Dialect, build_of, dialect_of
+from olares_apps.engines.llamacpp_spelling import Spelling, spelling_of
 from olares_apps.errors import RenderError
 from olares_apps.spec.models import AppSpec, Closed, EngineSettings
 from olares_apps.spec.types import ArgumentText, ModelPath
@@ -129,7 +129,7 @@ class LlamaCppSettings(EngineSettings):
 _OWNED: Final = {
     "model.files": "-m --model -mm --mmproj -md --model-draft --spec-draft-model",
     "alias": "-a --alias",
-    "the chart (the server listens on every address of its container)": "--host",
+    "the chart": "--host",
     "engine.port": "--port",
     "engine.ctx": "-c --ctx-size",
     "engine.kv.k": "-ctk --cache-type-k",
@@ -168,12 +168,6 @@ _OWNED: Final = {
     "engine.op_offload": "--op-offload --no-op-offload",
     "engine.slot_save_path": "--slot-save-path",
 }
-# Method -> the flags of its two draft lengths; None where the build has no such flag.
-_DRAFT_LENGTH: Final = {
-    "ngram-mod": ("--spec-ngram-mod-n-max", "--spec-ngram-mod-n-min"),
-    "ngram-simple": ("--spec-ngram-simple-size-m", None),
-}
-_DEFAULT_DRAFT_LENGTH: Final = ("--spec-draft-n-max", "--spec-draft-n-min")
 _NEEDS_DRAFTER: Final = ("draft", "eagle3", "dflash")
 
 
@@ -195,7 +189,7 @@ class LlamaCpp:
             raise RenderError(
                 "llamacpp needs a model file", hint="add one with role target to model.files"
             )
-        dialect = dialect_of(build_of(settings))
+        spelling = spelling_of(settings)
         line = _Arguments()
         line.add("--model", target.path)
         line.add("--alias", spec.alias, key="MODEL_ALIAS")
@@ -211,7 +205,7 @@ class LlamaCpp:
         line.switch("--jinja", "--no-jinja", settings.jinja)
         line.add("--n-gpu-layers", str(settings.gpu_layers))
         line.add("--threads", str(settings.threads), key="THREADS")
-        _speculative(line, settings.speculative, drafter, dialect)
+        _speculative(line, settings.speculative, drafter, spelling)
         if settings.chat_template_args:
             text = json.dumps(settings.chat_template_args, ensure_ascii=False)
             line.add("--chat-template-kwargs", text)
@@ -235,7 +229,7 @@ class LlamaCpp:
         if settings.ctx_checkpoints is not None:
             line.add("--ctx-checkpoints", str(settings.ctx_checkpoints))
         if settings.load_mode:
-            line.argv.extend(dialect.load_modes[settings.load_mode])
+            line.argv.extend(spelling.load_mode(settings.load_mode))
         line.switch("--op-offload", "--no-op-offload", settings.op_offload)
         if settings.slot_save_path:
             line.add("--slot-save-path", settings.slot_save_path)
@@ -263,7 +257,7 @@ class LlamaCpp:
             "batch": settings.batch,
             "ubatch": settings.ubatch,
             "threads": settings.threads,
-            "build": build_of(settings),
+            "build": spelling_of(settings).build,
             "draft_method": settings.speculative.method if settings.speculative else "",
             "draft_n": settings.speculative.n_max if settings.speculative else 0,
         }
@@ -307,7 +301,7 @@ def _only(files: Sequence[StoredFile], role: str) -> StoredFile | None:
 
 
 def _speculative(
-    line: _Arguments, settings: Speculative | None, drafter: StoredFile | None, dialect: Dialect
+    line: _Arguments, settings: Speculative | None, drafter: StoredFile | None, spelling: Spelling
 ) -> None:
     if settings is None:
         if drafter:
@@ -318,23 +312,17 @@ def _speculative(
             )
         return
     method = settings.method
-    if method not in dialect.spec_types:
-        known = ", ".join(sorted(dialect.spec_types))
-        raise RenderError(
-            f"engine.speculative.method {method} does not exist in this build (it has {known})"
-        )
     if method in _NEEDS_DRAFTER and drafter is None:
         raise RenderError(
             f"engine.speculative.method {method} needs a model file of role drafter",
             hint="add it to model.files",
         )
-    most, fewest = _DRAFT_LENGTH.get(method, _DEFAULT_DRAFT_LENGTH)
-    line.add("--spec-type", dialect.spec_types[method])
-    line.add(most, str(settings.n_max), key="SPEC_DRAFT_N_MAX")
+    kind = spelling.method(method)
+    if kind:
+        line.add("--spec-type", kind)
+    line.add(spelling.draft_length(method, "n_max"), str(settings.n_max), key="SPEC_DRAFT_N_MAX")
     if settings.n_min is not None:
-        if fewest is None:
-            raise RenderError(f"engine.speculative.n_min has no meaning for method {method}")
-        line.add(fewest, str(settings.n_min))
+        line.add(spelling.draft_length(method, "n_min"), str(settings.n_min))
     if drafter:
         line.add("--model-draft", drafter.path)
     if settings.gpu_layers is not None:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Mapping, Sequence
+from functools import cache
 from hashlib import sha256
 from typing import Any, Final
 
@@ -10,6 +11,7 @@ from olares_apps.engines.files import stored_files
 from olares_apps.engines.registry import get_engine
 from olares_apps.errors import RenderError
 from olares_apps.generations import GENERATIONS, Generation
+from olares_apps.hardware import HardwareProfile, load_profile
 from olares_apps.render import manifest as manifests
 from olares_apps.render import platform, resources
 from olares_apps.render.chart import ChartTree, Publisher
@@ -27,6 +29,7 @@ DOWNLOAD_IMAGE: Final = "docker.io/alpine/curl:8.12.1"
 run as root, which a folder that the device has just created for root needs."""
 
 _PROBE_PERIOD_SECONDS: Final = 10
+_profile = cache(load_profile)
 _OBJECTS: Final = "chart/templates/"
 
 
@@ -46,9 +49,17 @@ def render_chart(
     templates: Templates,
     engine: Engine[Any] | None = None,
     assets: Mapping[str, str] | None = None,
+    hardware: HardwareProfile | None = None,
 ) -> ChartTree:
     """Render the chart of one app for one generation; see :class:`Renderable`."""
-    app = Renderable(spec, publisher=publisher, templates=templates, engine=engine, assets=assets)
+    app = Renderable(
+        spec,
+        publisher=publisher,
+        templates=templates,
+        engine=engine,
+        assets=assets,
+        hardware=hardware,
+    )
     return app.chart(generation, version)
 
 
@@ -56,8 +67,10 @@ class Renderable:
     """One app ready to be rendered: what its generations share is worked out once.
 
     ``assets`` holds the text of the workspace files that the spec names (see
-    :func:`asset_paths`), by the path that the spec uses. Raises RenderError for a template or
-    a value that gives no chart, and SpecError for a placeholder that no fact answers to.
+    :func:`asset_paths`), by the path that the spec uses. ``engine`` and ``hardware`` are those
+    that the spec names unless others are given. Raises RenderError for a template or a value
+    that gives no chart, SpecError for a placeholder that no fact answers to, and UnknownName
+    for an engine or a hardware profile that does not exist.
     """
 
     def __init__(
@@ -68,13 +81,14 @@ class Renderable:
         templates: Templates,
         engine: Engine[Any] | None = None,
         assets: Mapping[str, str] | None = None,
+        hardware: HardwareProfile | None = None,
     ) -> None:
         self.spec = spec
         self._publisher, self._templates = publisher, templates
         engine = engine or get_engine(spec.engine.type)
         files = stored_files(spec.model.files)
         launch = engine.launch(spec, files)
-        usable = resources.usable_gpu_memory(spec.hardware)
+        usable = (hardware or _profile(spec.hardware)).usable_bytes
         self._gpu = launch.gpu
         self._needs = manifests.Needs(
             cpu=(spec.resources.cpu, spec.resources.cpu_limit),

@@ -8,14 +8,10 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from olares_apps.engines.base import StoredFile
-from olares_apps.errors import UnknownName
 from olares_apps.spec.models import AppSpec
 from olares_apps.spec.quantity import GIB, format_gib, parse_quantity
 
-__all__ = ["disk", "download_seconds", "gpu_memory", "usable_gpu_memory"]
-
-# GPU memory that a device leaves to apps, in bytes, by hardware profile.
-_USABLE: Final = {"olares-one": round(23.42 * GIB)}
+__all__ = ["disk", "download_seconds", "gpu_memory"]
 
 # GPU memory beside the weights when nothing better is known: KV cache, recurrent state, draft
 # context, compute buffers and the CUDA context. Measured for 27B to 35B hybrids with a 4-bit
@@ -73,10 +69,3 @@ def download_seconds(files: Sequence[StoredFile], usable: int) -> int:
     """Return how long the download may take on a slow connection, in seconds."""
     total = sum(usable if item.about is None else item.about for item in files)
     return -(-total // _DOWNLOAD_RATE)
-
-
-def usable_gpu_memory(profile: str) -> int:
-    """Return the GPU memory that a device of a hardware profile leaves to apps, in bytes."""
-    if profile not in _USABLE:
-        raise UnknownName("hardware profile", profile, list(_USABLE))
-    return _USABLE[profile]

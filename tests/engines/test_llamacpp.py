@@ -7,8 +7,8 @@ from support.sample_specs import make_spec
 
 from olares_apps.engines.base import Launch
 from olares_apps.engines.files import stored_files
+from olares_apps.engines.flags.tables import load_build
 from olares_apps.engines.llamacpp import ENGINE, LlamaCppSettings
-from olares_apps.engines.llamacpp_builds import build_of
 from olares_apps.errors import RenderError
 
 MODEL = "/models/unsloth--Qwen3.6-35B-A3B-MTP-GGUF/main/Qwen3.6-35B-A3B-UD-Q3_K_XL.gguf"
@@ -116,6 +116,7 @@ def test_no_chat_template_arguments_give_no_argument() -> None:
         ("docker.io/aamsellem/llama-cpp-mtp:master-ad27757", "mtp", "draft-mtp"),
         ("docker.io/aamsellem/llamacpp-mtp:0.1.0", "mtp", "mtp"),
         ("ghcr.io/ggml-org/llama.cpp:server-cuda-b9254", "mtp", "draft-mtp"),
+        ("docker.io/aamsellem/llama-cpp-mtp:master-0000000", "mtp", "draft-mtp"),
         ("ghcr.io/ggml-org/llama.cpp:server-cuda-b11434", "ngram-mod", "ngram-mod"),
     ],
 )
@@ -124,9 +125,21 @@ def test_the_build_decides_how_a_method_is_spelled(image: str, method: str, spel
     assert after(argv, "--spec-type") == spelling
 
 
-def test_a_method_that_the_build_lacks_is_refused() -> None:
-    with pytest.raises(RenderError, match="mtp does not exist in this build"):
+def test_a_method_that_the_build_lacks_is_refused_with_those_it_has() -> None:
+    with pytest.raises(RenderError, match=r"mtp does not exist in build b9101 .*ngram-mod"):
         launch({"engine.build": "b9101"})
+
+
+def test_a_build_without_a_name_for_drafting_drafts_when_a_drafter_is_named() -> None:
+    changes = {
+        "engine.build": "b9101",
+        "model.files": [TARGET, DRAFTER],
+        "engine.speculative": {"method": "draft", "n_max": 8},
+    }
+    argv = flags(changes)
+    assert "--spec-type" not in argv
+    assert after(argv, "--model-draft") == "/models/o--d/main/d.gguf"
+    assert after(flags(changes | {"engine.build": "b8740"}), "--draft-max") == "8"
 
 
 @pytest.mark.parametrize(
@@ -135,6 +148,7 @@ def test_a_method_that_the_build_lacks_is_refused() -> None:
         ("b9254", "no-mmap", ["--no-mmap"]),
         ("b9254", "mlock", ["--mlock"]),
         ("b10405", "no-mmap", ["--load-mode", "none"]),
+        ("b10600", "no-mmap", ["--load-mode", "none"]),
         ("b11434", "mlock", ["--load-mode", "mmap+mlock"]),
         ("ad27757", "mmap", ["--mmap"]),
     ],
@@ -227,30 +241,17 @@ def test_a_server_without_gpu_layers_needs_no_gpu() -> None:
 def test_the_facts_say_what_texts_may_name() -> None:
     facts = ENGINE.facts(make_spec({"engine.kv.v": "f16"}))
     assert facts["kv"] == "q4_0/f16"
-    assert (facts["draft_method"], facts["draft_n"], facts["build"]) == ("mtp", 3, "ad27757")
+    assert (facts["draft_method"], facts["draft_n"], facts["build"]) == ("mtp", 3, "b9261")
     assert ENGINE.facts(make_spec({"engine.speculative": None}))["draft_n"] == 0
 
 
-@pytest.mark.parametrize(
-    ("image", "build"),
-    [
-        ("docker.io/o/n:master-ad27757", "ad27757"),
-        ("ghcr.io/ggml-org/llama.cpp:server-cuda-b9600", "b9600"),
-        ("ghcr.io/ggml-org/llama.cpp:server-cuda13-b9600@sha256:" + "0" * 64, "b9600"),
-        ("registry.example:5000/llama:v2", "v2"),
-        ("docker.io/o/n:b9254", "b9254"),
-        ("docker.io/o/n@sha256:" + "0" * 64, ""),
-    ],
-)
-def test_the_build_is_read_from_the_image(image: str, build: str) -> None:
-    assert build_of(make_spec({"engine.image": image}).engine) == build
-
-
 def test_a_stated_build_wins_over_the_image() -> None:
-    assert build_of(make_spec({"engine.build": "buun"}).engine) == "buun"
+    assert ENGINE.facts(make_spec({"engine.build": "b11434"}))["build"] == "b11434"
+    unknown = make_spec({"engine.image": "docker.io/o/n@sha256:" + "0" * 64})
+    assert ENGINE.facts(unknown)["build"] == ""
 
 
-def test_every_flag_that_can_be_written_is_reserved() -> None:
+def test_every_flag_that_can_be_written_is_reserved_and_known_to_the_build() -> None:
     everything = {
         "model.files": [TARGET, DRAFTER, PROJECTOR],
         "engine.speculative": {
@@ -274,7 +275,9 @@ def test_every_flag_that_can_be_written_is_reserved() -> None:
     for build in ("b9254", "b11434"):
         for mode in modes:
             argv = flags(everything | {"engine.build": build, "engine.load_mode": mode})
-            assert {item for item in argv if item.startswith("--")} <= reserved.keys()
+            written = {item for item in argv if item.startswith("--")}
+            assert written <= reserved.keys()
+            assert written <= set(load_build("llamacpp", build).names())
 
 
 def test_a_reserved_flag_names_the_field_to_set_instead() -> None:

@@ -5,6 +5,7 @@ import os
 import random
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import time
@@ -417,11 +418,12 @@ def test_retry_after_is_honoured(hub: FlakyHub, one: Downloader) -> None:
 
 
 def test_a_network_failure_is_not_held_because_the_next_start_may_succeed(
-    each: Downloader,
+    hub: FlakyHub, each: Downloader
 ) -> None:
-    with FlakyHub() as gone:
-        pass
-    outcome = each.run(gone, LOCKED, DOWNLOAD_HOLD_SECONDS="900")
+    with socket.socket() as unheard:
+        unheard.bind(("127.0.0.1", 0))  # taken, but nobody listens
+        endpoint = f"http://127.0.0.1:{unheard.getsockname()[1]}"
+        outcome = each.run(hub, LOCKED, HF_ENDPOINT=endpoint, DOWNLOAD_HOLD_SECONDS="900")
     line = assert_refused(each, LOCKED, outcome, 19)
     assert "refused" in line or "connect" in line.lower()
 
@@ -452,7 +454,7 @@ def test_a_part_of_another_source_is_not_continued(hub: FlakyHub, one: Downloade
     hub.script(other.url_path, drop(100_000), then=refuse(503))
     assert one.run(hub, other).code == 19
     assert_complete(one, LOCKED, MODEL, one.run(hub, LOCKED))
-    assert hub.gets()[-1].range is None
+    assert [request.range for request in hub.gets(LOCKED.url_path)] == [None]
 
 
 def test_wrong_content_of_the_right_size_is_downloaded_once_more(
@@ -581,7 +583,8 @@ def test_a_permanent_error_is_held_after_its_line_and_a_signal_ends_the_hold(
     process = across.start(hub, row, DOWNLOAD_HOLD_SECONDS="25")
     assert process.stderr is not None
     assert process.stderr.readline().startswith("ERROR:")
-    assert process.poll() is None
+    hold = b"\0".join((b"sleep", b"25", b""))
+    eventually(lambda: hold in command_lines_of_session(process.pid))
     process.terminate()
     outcome = finished(process)
     assert (outcome.code, outcome.err) == (143, "")
@@ -944,14 +947,10 @@ def test_a_malformed_setting_is_named(
     hub: FlakyHub, shell: str, tmp_path: Path, variable: str, value: str
 ) -> None:
     downloader = Downloader(shell, "curl", tmp_path)
-    process = downloader.start(hub, LOCKED, **{variable: value})
-    assert process.stderr is not None
-    line = process.stderr.readline()
-    process.terminate()
-    finished(process)
-    assert line.startswith("ERROR: ")
+    outcome = downloader.run(hub, LOCKED, **{variable: value})
+    line = assert_refused(downloader, LOCKED, outcome, 2)
     assert variable.split("_")[0] in line
-    assert line.rstrip().endswith(f"got: {value}")
+    assert line.endswith(f"got: {value}")
 
 
 def test_lines_with_crlf_and_blank_lines_are_read(hub: FlakyHub, across: Downloader) -> None:
