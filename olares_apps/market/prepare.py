@@ -1,0 +1,79 @@
+"""Prepared answers: everything that servers hand out for a revision, computed once.
+
+The cost follows the number of apps, never the number of blobs: the revision holds all that
+lists show. Paths are below ``responses/<revision>/``.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final
+
+from olares_apps.market import canonical, documents, documents_v2
+from olares_apps.market.catalogue import ANY, View, set_names, view
+from olares_apps.market.records import Revision
+
+__all__ = ["FILES", "Prepared", "prepare"]
+
+FILES: Final = "files.json"
+"""The one answer that holds for every set: which ledger and which icon an app has."""
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A finished revision, its stored bytes and name, and its answers by path."""
+
+    revision: Revision
+    data: bytes
+    identity: str
+    answers: Mapping[str, bytes]
+
+
+def prepare(draft: Revision) -> Prepared:
+    """Compute the answers of a revision and finish it with their hash and digests."""
+    answers: dict[str, bytes] = {FILES: canonical.encode(_files(draft))}
+    hashes = {}
+    for name in set_names(draft.generations):
+        seen = view(draft, name)
+        hashes[name] = seen.hash(_visible(seen))
+        for file, content in _set_answers(seen, hashes[name]).items():
+            answers[f"{name}/{file}"] = canonical.encode(content)
+    revision = replace(
+        draft,
+        hash=canonical.digest(canonical.encode(hashes)),
+        answers={path: canonical.digest(data) for path, data in answers.items()},
+    )
+    data = revision.encode()
+    return Prepared(revision, data, canonical.digest(data), answers)
+
+
+def _visible(seen: View) -> Mapping[str, Any]:
+    return {
+        "info": documents.info_data(seen, stamps=False),
+        "taxonomy": documents_v2.taxonomy(seen, stamps=False),
+        "items": documents_v2.items(seen, stamps=False),
+        "removed": seen.removed,
+    }
+
+
+def _set_answers(seen: View, digest: str) -> Mapping[str, Any]:
+    answers = {
+        "catalog.json": documents_v2.catalog(seen, digest),
+        "taxonomy.json": documents_v2.taxonomy(seen, stamps=True),
+        "applications.json": documents_v2.applications(seen),
+    }
+    if seen.name == ANY:
+        return answers
+    return answers | {
+        "hash.json": documents.hash_document(seen, digest),
+        "info.json": documents.info_document(seen, digest),
+        "details.json": documents.details_index(seen),
+    }
+
+
+def _files(revision: Revision) -> Mapping[str, Any]:
+    return {
+        "ledgers": {name: entry.ledger for name, entry in revision.apps.items()},
+        "icons": {
+            name: entry.icon.to_json() for name, entry in revision.apps.items() if entry.icon
+        },
+    }
