@@ -1,0 +1,244 @@
+"""A market in a folder: hard links create, a lock and a rename move the head.
+
+Layout, below the root::
+
+    olapps-market.json          says that the folder is a market, and of which format
+    head.json                   the pointer to the live revision, the only file that changes
+    lock                        held while the head moves
+    tmp/                        files being written; a dead writer's are removed later
+    blobs/ revisions/ responses/    immutable objects
+
+Every file is written into ``tmp`` first, under an exclusive lock that dies with its process.
+It gets its name by `os.link`, which never replaces anything. Before the head moves, all files
+that this process put and the folders that name them are flushed to the disk.
+"""
+
+import errno
+import fcntl
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Final
+
+from olares_apps.errors import MarketError
+from olares_apps.market import canonical
+from olares_apps.market.fields import SCHEMA, Fields
+from olares_apps.market.records import Head
+
+__all__ = ["DirStore"]
+
+_KEY: Final = re.compile(r"[a-z0-9][a-z0-9._-]*(?:/[a-z0-9][a-z0-9._-]*)+", re.ASCII)
+_MARKER: Final = "olapps-market.json"
+_KIND: Final = "olapps market"
+# Below this many files one fsync each is quicker than flushing the whole machine first.
+_FEW_FILES: Final = 32
+_ATTEMPTS: Final = 5
+
+_HINTS: Final = {
+    errno.ENOSPC: "the disk is full; free some space and run the same command again",
+    errno.EDQUOT: "the disk quota is used up; free some space and run the same command again",
+    errno.EROFS: "the folder is read-only; choose a market that you may write to",
+    errno.EACCES: "you may not write there; check who owns the folder",
+    errno.EPERM: "the file system refuses it; a market needs hard links",
+}
+
+
+class DirStore:
+    """The store ``dir:PATH``, safe for any number of processes on one machine.
+
+    ``hook`` is called with the name of each point inside a write; tests stop a process there.
+    """
+
+    def __init__(self, root: Path, *, hook: Callable[[str], None] = lambda point: None) -> None:
+        self.root = root
+        self._hook = hook
+        self._unflushed: set[Path] = set()
+        self._marked = False
+        with self._explained("read"):
+            self._check_marker()
+
+    @property
+    def url(self) -> str:
+        """Return ``dir:PATH``."""
+        return f"dir:{self.root}"
+
+    def read_head(self) -> tuple[Head | None, str | None]:
+        """Return the head and the digest of its bytes."""
+        with self._explained("read"):
+            data = _read(self.root / "head.json")
+        if data is None:
+            return None, None
+        return Head.decode(data, f"{self.url}/head.json"), canonical.digest(data)
+
+    def swap_head(self, expected: str | None, head: Head) -> bool:
+        """Move the head under the folder's lock; see `Store.swap_head`."""
+        with self._explained("written"):
+            self._mark()
+            self._flush()
+            with self._locked():
+                data = _read(self.root / "head.json")
+                if (canonical.digest(data) if data is not None else None) != expected:
+                    return False
+                self._remove_leftovers()
+                with self._temporary(head.encode()) as path:
+                    self._hook("head written")
+                    _flush_path(path)
+                    path.rename(self.root / "head.json")
+                self._hook("head renamed")
+                _flush_path(self.root)
+        return True
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        """Create a file; see `Store.put_if_absent`."""
+        target = self._path(key)
+        with self._explained("written"):
+            self._mark()
+            created = self._create(target, data)
+            # A file of another process may not be on the disk yet either.
+            self._unflushed.add(target)
+            return created
+
+    def get(self, key: str) -> bytes | None:
+        """Return a file's content, or None."""
+        with self._explained("read"):
+            return _read(self._path(key))
+
+    def exists(self, key: str) -> bool:
+        """Say whether the file exists."""
+        with self._explained("read"):
+            return self._path(key).is_file()
+
+    def list(self, prefix: str) -> Iterator[str]:
+        """Yield the keys below ``prefix`` in order."""
+        with self._explained("read"):
+            top = self._path(f"{prefix}/x").parent
+            files = [path for path in top.rglob("*") if path.is_file()]
+        yield from sorted(path.relative_to(self.root).as_posix() for path in files)
+
+    def delete(self, key: str) -> None:
+        """Remove a file."""
+        path = self._path(key)
+        with self._explained("written"):
+            path.unlink(missing_ok=True)
+
+    def _path(self, key: str) -> Path:
+        if not _KEY.fullmatch(key):
+            raise MarketError(f"{self.url}: '{key}' is not the key of an object")
+        return self.root / key
+
+    def _check_marker(self) -> None:
+        marker = _read(self.root / _MARKER)
+        if marker is not None:
+            fields = Fields.read(marker, f"{self.url}/{_MARKER}")
+            if fields.text("kind") == _KIND:
+                self._marked = True
+                return
+        found = sorted(path.name for path in self.root.iterdir()) if self.root.exists() else []
+        # A writer that died before it placed the marker left nothing but ``tmp``.
+        others = [name for name in found if name != "tmp"]
+        if others:
+            raise MarketError(
+                f"{self.root} is not a market: it holds {', '.join(others[:3])}"
+                + (" ..." if len(others) > 3 else "")
+                + f" and no {_MARKER}",
+                hint="choose an empty or a new folder; olapps does not mix its files with others",
+            )
+
+    def _mark(self) -> None:
+        if self._marked:
+            return
+        self._check_marker()
+        (self.root / "tmp").mkdir(parents=True, exist_ok=True)
+        marker = self.root / _MARKER
+        self._create(marker, canonical.encode({"kind": _KIND, "schema": SCHEMA}))
+        self._unflushed.add(marker)
+        self._marked = True
+
+    def _create(self, target: Path, data: bytes) -> bool:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        for _ in range(_ATTEMPTS):
+            if target.exists():
+                return False
+            with self._temporary(data) as path:
+                self._hook(f"{target.name} written")
+                try:
+                    os.link(path, target)
+                except FileExistsError:
+                    return False
+                except FileNotFoundError:
+                    # Another process took the file for a leftover before it was locked.
+                    continue
+            self._hook(f"{target.name} linked")
+            return True
+        raise MarketError(f"{target} cannot be written: its temporary file vanishes each time")
+
+    @contextmanager
+    def _temporary(self, data: bytes) -> Iterator[Path]:
+        path = self.root / "tmp" / f"{os.getpid()}-{secrets.token_hex(8)}"
+        handle = os.open(path, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o644)
+        with os.fdopen(handle, "wb") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX)
+                file.write(data)
+                file.flush()
+                yield path
+            finally:
+                path.unlink(missing_ok=True)
+
+    def _remove_leftovers(self) -> None:
+        """Remove temporary files whose writer is dead: nobody holds their lock."""
+        for path in (self.root / "tmp").iterdir():
+            try:
+                with path.open("rb") as file:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    path.unlink(missing_ok=True)
+            except (BlockingIOError, FileNotFoundError):
+                continue
+
+    def _flush(self) -> None:
+        if len(self._unflushed) > _FEW_FILES:
+            os.sync()
+        folders = {folder for path in self._unflushed for folder in self._folders(path)}
+        for path in (*sorted(self._unflushed), *sorted(folders, reverse=True)):
+            _flush_path(path)
+        self._unflushed.clear()
+
+    def _folders(self, path: Path) -> Iterator[Path]:
+        while path != self.root:
+            path = path.parent
+            yield path
+
+    @contextmanager
+    def _locked(self) -> Iterator[None]:
+        with (self.root / "lock").open("ab") as file:
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
+    @contextmanager
+    def _explained(self, verb: str) -> Iterator[None]:
+        try:
+            yield
+        except OSError as error:
+            number = error.errno or 0
+            raise MarketError(
+                f"{self.url} cannot be {verb}: {error.strerror or error}",
+                hint=_HINTS.get(number, "check the folder and run the same command again"),
+            ) from error
+
+
+def _read(path: Path) -> bytes | None:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        return None
+
+
+def _flush_path(path: Path) -> None:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)

@@ -1,0 +1,237 @@
+"""The plan of a publish: per app what would happen, and why not.
+
+A pure function of a revision and candidates, so a dry run and a publish cannot differ, and a
+publisher that lost a race plans again on the new state.
+
+Rules, in this order (contract 4, 10.1, 10.16):
+
+- the same archives as on offer: nothing to do;
+- a version that is on offer with other bytes: refused, devices keep the first bytes for ever;
+- a version that is not above every one ever published: refused, devices never see it;
+- an archive that is not what the entry says: refused.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import StrEnum
+from itertools import pairwise
+
+from semver import Version
+
+from olares_apps.generations import GENERATIONS
+from olares_apps.market.candidates import (
+    Candidate,
+    CandidateArchive,
+    Icon,
+    archive_faults,
+    shape_faults,
+)
+from olares_apps.market.entries import AppEntry, ArchiveEntry
+from olares_apps.market.records import Revision, Source
+from olares_apps.render.versions import bump
+
+__all__ = ["Action", "Plan", "Refusal", "Step", "plan"]
+
+_ORDER = {generation.name: index for index, generation in enumerate(GENERATIONS)}
+
+
+class Action(StrEnum):
+    """What a publish does with one app."""
+
+    NEW = "new"
+    UPDATE = "update"
+    ICON = "icon"
+    UNCHANGED = "unchanged"
+    REFUSED = "refused"
+
+
+class Refusal(StrEnum):
+    """Why an app is refused."""
+
+    VERSION = "version"
+    BYTES = "bytes"
+    ARCHIVE = "archive"
+    SHAPE = "shape"
+    ID = "id"
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """One app of a plan.
+
+    ``before`` and ``after`` map generations to versions on offer. ``archives`` are the ones to
+    publish. ``reason`` says why an app is refused, ``hint`` what to do about it.
+    """
+
+    app: str
+    title: str
+    action: Action
+    before: Mapping[str, str] = field(default_factory=dict)
+    after: Mapping[str, str] = field(default_factory=dict)
+    archives: Sequence[CandidateArchive] = ()
+    icon: Icon | None = None
+    notes: str = ""
+    refusal: Refusal | None = None
+    reason: str = ""
+    hint: str = ""
+
+    def as_dict(self) -> dict[str, object]:
+        """Return the step with stable keys, as ``--output json`` prints it."""
+        return {
+            "app": self.app,
+            "action": self.action.value,
+            "before": dict(self.before),
+            "after": dict(self.after),
+            "digests": {archive.version: archive.sha256 for archive in self.archives},
+            "reason": self.reason,
+            "hint": self.hint,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a publish would do; ``source`` is set when the market's own name would change."""
+
+    steps: tuple[Step, ...]
+    source: Source | None = None
+
+    @property
+    def changes(self) -> list[Step]:
+        """Return the steps that write something."""
+        return [step for step in self.steps if step.action in _WRITING]
+
+    @property
+    def refused(self) -> list[Step]:
+        """Return the steps that cannot be done."""
+        return [step for step in self.steps if step.action is Action.REFUSED]
+
+    @property
+    def empty(self) -> bool:
+        """Say whether there is nothing to write."""
+        return not self.changes and self.source is None
+
+
+_WRITING = frozenset((Action.NEW, Action.UPDATE, Action.ICON))
+
+
+def plan(
+    revision: Revision | None, candidates: Iterable[Candidate], *, source: Source | None = None
+) -> Plan:
+    """Plan a publish on top of a revision (None: an empty market).
+
+    ``source`` names the market; None keeps the name it has.
+    """
+    apps = revision.apps if revision else {}
+    owners = {entry.id: name for name, entry in apps.items()}
+    steps, seen = [], set()
+    for candidate in candidates:
+        owner = owners.setdefault(candidate.id, candidate.app)
+        if candidate.app in seen:
+            step = _refused(candidate, None, Refusal.SHAPE, "is there twice in one publish")
+        elif owner != candidate.app:
+            reason = f"has the id {candidate.id}, which belongs to {owner}"
+            step = _refused(candidate, None, Refusal.ID, reason, "choose another app name")
+        else:
+            step = _step(candidate, apps.get(candidate.app))
+        seen.add(candidate.app)
+        steps.append(step)
+    known = revision.source if revision else None
+    renamed = source is not None and (
+        known is None
+        or (source.id, source.label, source.icon) != (known.id, known.label, known.icon)
+    )
+    return Plan(tuple(steps), source if renamed and (revision or steps) else None)
+
+
+def _step(candidate: Candidate, entry: AppEntry | None) -> Step:
+    faults = shape_faults(candidate)
+    if faults:
+        return _refused(candidate, entry, Refusal.SHAPE, "; ".join(faults))
+    current = entry.current if entry else {}
+    fresh = [
+        archive
+        for archive in sorted(candidate.archives, key=lambda item: _ORDER[item.generation])
+        if not _same(current.get(archive.generation), archive)
+    ]
+    for archive in fresh:
+        refused = _version_refused(candidate, archive, entry)
+        if refused:
+            return refused
+    before = {name: item.version for name, item in current.items()}
+    after = before | {archive.generation: archive.version for archive in fresh}
+    refused = _order_refused(candidate, entry, after)
+    if refused:
+        return refused
+    faults = [fault for archive in fresh for fault in archive_faults(candidate.app, archive)]
+    if faults:
+        hint = "render and pack the app again"
+        return _refused(candidate, entry, Refusal.ARCHIVE, "; ".join(faults), hint)
+    icon = candidate.icon
+    if icon and entry and entry.icon and entry.icon.sha256 == icon.entry.sha256:
+        icon = None
+    if fresh:
+        action = Action.UPDATE if current else Action.NEW
+    else:
+        action = Action.ICON if icon else Action.UNCHANGED
+    return Step(
+        candidate.app, candidate.title, action, before, after, fresh, icon, notes=candidate.notes
+    )
+
+
+def _same(current: ArchiveEntry | None, archive: CandidateArchive) -> bool:
+    # Equal tars differ as .tgz where another zlib packed them; the published bytes stay.
+    return (
+        current is not None
+        and current.version == archive.version
+        and archive.tar_sha256 == current.tar_sha256
+    )
+
+
+def _version_refused(
+    candidate: Candidate, archive: CandidateArchive, entry: AppEntry | None
+) -> Step | None:
+    if entry is None:
+        return None
+    version, top = archive.version, entry.greatest
+    upcoming = bump(top, "patch")
+    for name, item in entry.current.items():
+        if item.version == version and item.sha256 != archive.sha256:
+            reason = (
+                f"{version} is already published with sha256 {item.sha256} ({name}), "
+                f"the content now has {archive.sha256}"
+            )
+            return _refused(candidate, entry, Refusal.BYTES, reason, f"bump it to {upcoming}")
+    if Version.parse(version) <= Version.parse(top):
+        reason = f"{version} is not greater than published {top}; next allowed {upcoming}"
+        return _refused(candidate, entry, Refusal.VERSION, reason, f"bump it to {upcoming}")
+    return None
+
+
+def _order_refused(
+    candidate: Candidate, entry: AppEntry | None, after: Mapping[str, str]
+) -> Step | None:
+    ordered = [after[name] for name in sorted(after, key=lambda name: _ORDER.get(name, -1))]
+    if all(Version.parse(a) < Version.parse(b) for a, b in pairwise(ordered)):
+        return None
+    reason = (
+        "a newer generation needs a greater version than an older one, here they are "
+        + ", ".join(f"{after[name]} for {name}" for name in sorted(after))
+    )
+    hint = f"the greatest published version is {entry.greatest}" if entry else ""
+    return _refused(candidate, entry, Refusal.VERSION, reason, hint)
+
+
+def _refused(
+    candidate: Candidate, entry: AppEntry | None, refusal: Refusal, reason: str, hint: str = ""
+) -> Step:
+    before = {name: item.version for name, item in entry.current.items()} if entry else {}
+    return Step(
+        candidate.app,
+        candidate.title,
+        Action.REFUSED,
+        before,
+        before,
+        refusal=refusal,
+        reason=reason,
+        hint=hint,
+    )

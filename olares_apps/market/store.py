@@ -1,0 +1,89 @@
+"""The store: the small interface behind which a market's objects lie.
+
+The publish protocol (docs/protocol.md) rests on these guarantees and on nothing else:
+
+1. **Create-only.** `put_if_absent` writes an object whole or not at all. A reader sees nothing
+   or every byte; an object that exists is never changed by it. Of two writers of one key,
+   exactly one gets True.
+2. **Read after write.** When `put_if_absent` or `swap_head` has returned, every later read by
+   any process sees the result.
+3. **One pointer, compared and swapped.** `swap_head` replaces the head only if it still is the
+   one named by the expected etag, as one step with respect to all other calls of it.
+4. **Order.** When a new head can be seen, every object that the same process has put before,
+   or has found to exist when it put it, can be seen too, also after a loss of power.
+
+A folder gives them through hard links, a lock and fsync; an object store through conditional
+writes. Keys are relative paths of lower-case letters, digits, ``.``, ``_``, ``-`` and ``/``.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Protocol
+
+from olares_apps.errors import UsageError
+from olares_apps.market.records import Head
+
+__all__ = ["Store", "open_store"]
+
+
+class Store(Protocol):
+    """Where a market lies. Every method raises MarketError when the store cannot be used."""
+
+    @property
+    def url(self) -> str:
+        """Return the address as `open_store` takes it, for messages."""
+        ...
+
+    def read_head(self) -> tuple[Head | None, str | None]:
+        """Return the head and its etag, or (None, None) when nothing was ever published.
+
+        Raises StoreCorrupt when there is a head that cannot be read.
+        """
+        ...
+
+    def swap_head(self, expected: str | None, head: Head) -> bool:
+        """Make ``head`` the head if its etag still is ``expected`` (None: there is no head)."""
+        ...
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        """Create an object and return True, or return False when the key exists."""
+        ...
+
+    def get(self, key: str) -> bytes | None:
+        """Return an object, or None when the key does not exist."""
+        ...
+
+    def exists(self, key: str) -> bool:
+        """Say whether the key exists."""
+        ...
+
+    def list(self, prefix: str) -> Iterator[str]:
+        """Yield the keys below a folder such as ``blobs/sha256``, in order."""
+        ...
+
+    def delete(self, key: str) -> None:
+        """Remove an object; a key that does not exist is no error. Never call it on live ones."""
+        ...
+
+
+def open_store(address: str, *, base: Path | None = None) -> Store:
+    """Return the store at ``dir:PATH``; a relative path starts at ``base``.
+
+    Nothing is created before the first write. Raises UsageError for an address of another
+    form and MarketError for a folder that is not a market.
+    """
+    from olares_apps.market.dir_store import DirStore
+
+    scheme, colon, rest = address.partition(":")
+    if colon and scheme == "dir" and rest:
+        path = Path(rest).expanduser()
+        return DirStore(path if path.is_absolute() else (base or Path.cwd()) / path)
+    if scheme in ("http", "https"):
+        raise UsageError(
+            f"{address}: publishing to a market over {scheme} is not part of this version",
+            hint="use a folder, dir:PATH, and serve it with: olapps market serve",
+        )
+    raise UsageError(
+        f"'{address}' is not the address of a market",
+        hint="write dir:PATH, for example dir:.market",
+    )
