@@ -207,7 +207,7 @@ class LlamaCpp:
         line.add("--threads", str(settings.threads), key="THREADS")
         _speculative(line, settings.speculative, drafter, spelling)
         if settings.chat_template_args:
-            text = json.dumps(settings.chat_template_args, ensure_ascii=False)
+            text = json.dumps(settings.chat_template_args, ensure_ascii=False, sort_keys=True)
             line.add("--chat-template-kwargs", text)
         assets = {}
         if settings.chat_template_file:

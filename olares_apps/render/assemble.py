@@ -190,7 +190,7 @@ def _context(
         "port": spec.engine.port,
         "command": [_literal(item) for item in launch.command],
         "args": _arguments(launch),
-        "env": {name: _literal(value) for name, value in env.items()},
+        "env": {name: _literal(value) for name, value in sorted(env.items())},
         "config": launch.config,
         "config_checksum": _checksum(launch.config, assets, download),
         "download": download,

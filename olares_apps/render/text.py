@@ -7,7 +7,6 @@ borrows those of en-US around its own free text.
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, Final
 
 from olares_apps.render.templates import Templates
@@ -35,7 +34,8 @@ class Pages:
     """The texts of one app: what all generations share is made once.
 
     ``facts`` answer the placeholders of free text and are open to the templates;
-    ``gpu_memory`` is the need in whole GiB (``21``), or None without a GPU.
+    ``gpu_memory`` is the need in whole GiB (``21``), or None without a GPU. Raises RenderError
+    for a template fault and SpecError for a placeholder without a fact.
     """
 
     def __init__(
@@ -49,6 +49,17 @@ class Pages:
         self._spec, self._templates, self._facts = spec, templates, facts
         self._base: dict[str, Any] = {"spec": spec, "facts": facts, "gpu_memory": gpu_memory}
         self._built_in = {name.split("/")[1] for name in templates.names("text/")}
+        self._notes = [
+            (item.version, self._expand(item.notes, f"releases.{number}.notes").strip("\n"))
+            for number, item in enumerate(spec.releases[: 1 + _EARLIER_RELEASES])
+        ]
+        self._shared: dict[str, tuple[str, str]] = {}
+        for locale in self.locales:
+            own = self._own(locale)
+            self._shared[locale] = (
+                self._render(locale, "description", own),
+                self._render(locale, "full", own),
+            )
 
     @property
     def locales(self) -> list[str]:
@@ -60,7 +71,7 @@ class Pages:
         """Return the texts by locale for generation number ``index`` (0 is the oldest).
 
         The number decides the versions under which a device saw earlier releases. Raises
-        RenderError for a template fault and SpecError for a placeholder without a fact.
+        RenderError for a template fault.
         """
         releases = [
             {"version": archive_version(version, index), "notes": notes}
@@ -70,25 +81,6 @@ class Pages:
             locale: PageText(*shared, self._render(locale, "upgrade", {"releases": releases}))
             for locale, shared in self._shared.items()
         }
-
-    @cached_property
-    def _notes(self) -> list[tuple[str, str]]:
-        shown = self._spec.releases[: 1 + _EARLIER_RELEASES]
-        return [
-            (item.version, self._expand(item.notes, f"releases.{item.version}.notes").strip("\n"))
-            for item in shown
-        ]
-
-    @cached_property
-    def _shared(self) -> dict[str, tuple[str, str]]:
-        result = {}
-        for locale in self.locales:
-            own = self._own(locale)
-            result[locale] = (
-                self._render(locale, "description", own),
-                self._render(locale, "full", own),
-            )
-        return result
 
     def _own(self, locale: str) -> dict[str, object]:
         default = locale == DEFAULT_LOCALE
