@@ -42,6 +42,8 @@ _MAX_DIMS: Final = 4
 _MAX_DEPTH: Final = 4
 _KEPT_ELEMENTS: Final = 4096
 _KEPT_STRINGS: Final = 64
+# What Python adds to a value: counted, so that many tiny values stay within the limit too.
+_OBJECT_BYTES: Final = 64
 _STRING, _ARRAY = 8, 9
 
 
@@ -285,10 +287,11 @@ def _read_string(cursor: _Cursor) -> str | Skipped:
     length = cursor.unsigned("a metadata string")
     if length > _MAX_LENGTH:
         raise CorruptGguf(f"a string of {length} bytes (limit {_MAX_LENGTH})", at)
-    if cursor.kept + length > _MAX_KEPT:
+    cost = length + _OBJECT_BYTES
+    if cursor.kept + cost > _MAX_KEPT:
         cursor.skip(length, "a metadata string")
         return Skipped("string", length)
-    cursor.kept += length
+    cursor.kept += cost
     return cursor.take(length, "a metadata string").decode("utf-8", "replace")
 
 
@@ -313,10 +316,11 @@ def _read_array(cursor: _Cursor, depth: int) -> tuple[Scalar, ...] | Skipped:
         kept = tuple(item for item in strings if isinstance(item, str))
         return kept if len(kept) == count else Skipped("string", count)
     length = count * struct.calcsize("<" + code)
-    if count > _KEPT_ELEMENTS or depth > 1 or cursor.kept + length > _MAX_KEPT:
+    cost = count * _OBJECT_BYTES
+    if count > _KEPT_ELEMENTS or depth > 1 or cursor.kept + cost > _MAX_KEPT:
         cursor.skip(length, f"an array of {count} {name}")
         return Skipped(name, count)
-    cursor.kept += length
+    cursor.kept += cost
     raw = cursor.take(length, f"an array of {count} {name}")
     return _scalars(cursor.order, code, raw, count)
 

@@ -151,7 +151,7 @@ def estimate(
     parts += [_overhead(facts, contexts), *_host(facts, plan, context, request, has_mtp)]
     return MemoryEstimate(
         parts=tuple(part for part in parts if part.bytes),
-        problems=problems_of(facts, request, types),
+        problems=problems_of(facts, request, types, has_drafter=drafter is not None),
         warnings=warnings_of(facts, plan, request, behaviour, types),
     )
 

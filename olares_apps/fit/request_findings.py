@@ -21,8 +21,13 @@ def problems_of(
     facts: GgufFacts,
     request: MemoryRequest,
     types: tuple[KvType, KvType],
+    *,
+    has_drafter: bool,
 ) -> tuple[str, ...]:
-    """Return the settings with which the server exits."""
+    """Return the settings with which the server exits.
+
+    ``has_drafter``: the head is a separate file, as gemma4's is.
+    """
     found: list[str] = []
     key, value = types
     if value.is_quantised and not request.uses_flash_attention:
@@ -34,7 +39,7 @@ def problems_of(
                 f"{letter} cache {kind.name} stores blocks of {kind.block}, "
                 f"which do not divide the head size {width}: the server exits"
             )
-    if request.uses_mtp and not facts.nextn:
+    if request.uses_mtp and not facts.nextn and not has_drafter:
         found.append("draft-mtp requested but the model has no MTP layers: the server exits")
     return tuple(found)
 

@@ -11,8 +11,10 @@ from support.gguf_files import (
     gguf_header,
     gguf_source,
     metadata_of,
+    string_bytes,
     tensors_of,
     tokenizer_metadata,
+    value_bytes,
 )
 
 from olares_apps.errors import FetchError
@@ -306,6 +308,28 @@ def test_a_list_of_empty_strings_without_end_stops():
     with pytest.raises(CorruptGguf, match="more than"):
         read_header(source)
     assert source.asked <= 64 * 2**20
+
+
+def test_many_small_values_stay_within_the_memory_too():
+    words = Typed("array", [f"{i:03}" for i in range(64)], "string")
+    flags = Typed("array", [True, False] * 2048, "bool")
+    kinds = {"words": (words, 4000), "flags": (flags, 400)}
+    body = b""
+    for name, (typed, count) in kinds.items():
+        value = struct.pack("<I", 9) + value_bytes(typed)
+        body += b"".join(string_bytes(f"{name}{number}") + value for number in range(count))
+    data = b"GGUF" + struct.pack("<IQQ", 3, 0, 4400) + body
+    source = BytesSource(data)
+    tracemalloc.start()
+    try:
+        header = read_header(source)
+        peak = tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+    assert len(header.metadata) == 4400
+    assert header.metadata["words0"] == tuple(words.value)
+    assert header.metadata["flags399"] == Skipped("bool", 4096)
+    assert peak < 60_000_000
 
 
 def test_a_key_that_comes_twice_is_refused():
