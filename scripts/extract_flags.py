@@ -3,8 +3,10 @@
     scripts/extract_flags.py help FILE|- --build b9254 [--arg-cpp FILE [--speculative FILE]]
     scripts/extract_flags.py arg-cpp FILE --build b9464 [--speculative FILE] [--base b9254]
     scripts/extract_flags.py vllm-wheel FILE.whl|FILE.tar.gz|FOLDER --build 0.33.0
+    scripts/extract_flags.py compare LISTING --build 0.33.0
 
-The table goes to stdout. Nothing of the package that is read is run or imported. See
+The table goes to stdout; ``compare`` prints the names that a listing (one flag per line:
+names, a tab, the type) and a shipped table do not share. Nothing of the package that is read is run or imported. See
 docs/flag-tables.md.
 """
 
@@ -20,6 +22,7 @@ from olares_apps.engines.flag_extract import (
     flags_from_arg_cpp,
     flags_from_help,
     flags_from_vllm,
+    names_from_listing,
     refine,
 )
 from olares_apps.engines.flags.files import dump_overlay, dump_table, load_table
@@ -33,6 +36,8 @@ SOURCES = {"llamacpp": "ggml-org/llama.cpp", "vllm": "vllm-project/vllm"}
 def main(argv: Sequence[str] | None = None) -> int:
     """Read the source named on the command line and print its table."""
     args = _parser().parse_args(argv)
+    if args.command == "compare":
+        return _compare(args)
     try:
         table = MAKERS[args.command](args)
     except (OSError, ValueError, SyntaxError) as error:
@@ -77,7 +82,22 @@ def _parser() -> argparse.ArgumentParser:
             command.add_argument("--speculative", help="common/speculative.cpp of the same tree")
         if name == "help":
             command.add_argument("--arg-cpp", help="common/arg.cpp of the same build")
+    compare = commands.add_parser("compare", help="compare a listing with a shipped table")
+    compare.add_argument("file", help="listing: names, a tab, the type")
+    compare.add_argument("--build", required=True, help="build of vLLM that has a table")
     return parser
+
+
+def _compare(args: argparse.Namespace) -> int:
+    table = _read_table("vllm", args.build)
+    listed = {name for names in names_from_listing(_text(args.file)) for name in names}
+    known = {name for flag in table.flags for name in (*flag.names, *flag.negated)}
+    stated = {name for flag in table.flags for name in flag.names}
+    for name in sorted(listed - known):
+        print(f"only in {args.file}: {name}")
+    for name in sorted(stated - listed):
+        print(f"only in {args.build}: {name}")
+    return 1 if listed - known or stated - listed else 0
 
 
 def _make_help(args: argparse.Namespace) -> FlagTable:

@@ -179,8 +179,9 @@ def _images_with_mtp(launch: Launch) -> Iterator[Clash]:
         yield Clash(
             f"mmproj + draft-mtp crashes on the first image before {needs} (yours: {launch.build})",
             mmproj,
+            severity=Severity.ERROR if behaviour.name_exact else Severity.WARNING,
         )
-    elif not behaviour.is_known:
+    elif behaviour.name is None:
         yield Clash(
             f"mmproj + draft-mtp crashes on the first image before {needs}; the build of "
             f"{launch.build} is not known",

@@ -149,6 +149,14 @@ class FlagTable:
         """Return the first flag that has one of these names, or None."""
         return next((found.flag for name in names if (found := self.find(name))), None)
 
+    @cached_property
+    def _by_env(self) -> Mapping[str, Flag]:
+        return {name: flag for flag in self.flags for name in flag.env}
+
+    def by_env(self, variable: str) -> Flag | None:
+        """Return the flag that an environment variable sets, or None."""
+        return self._by_env.get(variable)
+
     def names(self) -> list[str]:
         """Return every name of every flag, removed ones left out."""
         return [name for name, found in self._index.items() if found.flag.removed is None]

@@ -57,6 +57,8 @@ def run_rules(
     """Return what the rules of the table's engine find, in rule order."""
     name = build or table.build
     behaviour = behaviours(name) if table.engine == "llamacpp" else None
+    if behaviour and behaviour.name:
+        name = behaviour.name
     launch = Launch(parsed, table, name, behaviour)
     return [
         conflict(rule, clash)

@@ -227,9 +227,15 @@ def _json_word(name: str, value: Any, key: JsonKey, table: FlagTable) -> Iterato
             ProblemKind.BAD_VALUE,
             f"{name}: {word!r} is not valid for {table.build} (allowed: {', '.join(key.values)})",
             key.values,
-            nearest(word, key.values),
+            _like(word, key.values),
             value=word,
         )
+
+
+def _like(word: str, words: tuple[str, ...]) -> str | None:
+    """Return the word that is meant: a longer name that ends in it, or the nearest one."""
+    longer = next((item for item in words if item.endswith(f"_{word}")), None)
+    return longer or nearest(word, words)
 
 
 def _is_word(word: str, key: JsonKey) -> bool:
