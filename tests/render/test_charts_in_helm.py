@@ -8,7 +8,7 @@ import pytest
 import yaml
 from support.charts import FULL, NEW, OLD, device_values, make_tree, write_tree
 from support.helm_binary import helm_lint, helm_params, helm_template, run_helm
-from support.kubernetes import Object, by_kind, only, schema_errors
+from support.kubernetes import Object, by_kind, container_argv, only, schema_errors
 
 from olares_apps.generations import Generation
 from olares_apps.render.archive import pack
@@ -161,6 +161,29 @@ def test_the_packed_archive_renders_like_the_folder(
     from_folder = helm_template(helm, folders["full", generation])
     assert helm_template(helm, tmp_path / archive.name) == from_folder
     assert "0 chart(s) failed" in helm_lint(helm, tmp_path / archive.name)
+
+
+@pytest.mark.parametrize("helm", helm_params())
+def test_an_image_is_one_string_whatever_its_tag_looks_like(helm: Path, tmp_path: Path) -> None:
+    references = [
+        "docker.io/o/n:62189086",
+        "registry.example:5000/llama/server:1e6",
+        "docker.io/o/n:b9600@sha256:" + "0" * 64,
+    ]
+    for number, reference in enumerate(references):
+        tree = make_tree(NEW, {"engine.image": reference})
+        folder = write_tree(tree, tmp_path / str(number))
+        assert images(helm_template(helm, folder)) == [IMAGES["download"], reference]
+
+
+@pytest.mark.parametrize("helm", helm_params())
+def test_a_million_tokens_stay_a_plain_number(helm: Path, tmp_path: Path) -> None:
+    changes = {"engine.ctx": 1048576, "model.native_ctx": 1048576, "engine.port": 65535}
+    objects = helm_template(helm, write_tree(make_tree(NEW, changes), tmp_path))
+    (server,) = pod(objects)["containers"]
+    argv = container_argv(server, objects)
+    assert argv[argv.index("--ctx-size") + 1] == "1048576"
+    assert only(objects, "Service")["spec"]["ports"][0]["port"] == 65535
 
 
 def test_a_changed_configuration_changes_the_pod(
