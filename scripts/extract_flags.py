@@ -6,8 +6,8 @@
     scripts/extract_flags.py compare LISTING --build 0.33.0
 
 The table goes to stdout; ``compare`` prints the names that a listing (one flag per line:
-names, a tab, the type) and a shipped table do not share. Nothing of the package that is read is run or imported. See
-docs/flag-tables.md.
+names, a tab, the type) and a shipped table do not share. Nothing of the package that is read
+is run or imported. See docs/flag-tables.md.
 """
 
 import argparse
