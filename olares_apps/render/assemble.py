@@ -10,14 +10,14 @@ from olares_apps.engines.base import ASSET_FOLDER, MODEL_FOLDER, Engine, Launch,
 from olares_apps.engines.files import stored_files
 from olares_apps.engines.registry import get_engine
 from olares_apps.errors import RenderError
-from olares_apps.generations import GENERATIONS, Generation
+from olares_apps.generations import Generation
 from olares_apps.hardware import HardwareProfile, load_profile
 from olares_apps.render import manifest as manifests
 from olares_apps.render import platform, resources
 from olares_apps.render.chart import ChartTree, Publisher
 from olares_apps.render.scalars import dump
 from olares_apps.render.templates import Templates
-from olares_apps.render.text import DEFAULT_LOCALE, Pages
+from olares_apps.render.text import DEFAULT_LOCALE, page_texts
 from olares_apps.render.traits import SERVER, Traits, traits_of
 from olares_apps.spec.facts import facts as spec_facts
 from olares_apps.spec.models import AppSpec
@@ -96,7 +96,7 @@ class Renderable:
             disk=resources.disk(spec, files, usable),
             gpu=resources.gpu_memory(spec, files, usable) if launch.gpu else None,
         )
-        self._pages = Pages(
+        self._texts = page_texts(
             spec,
             templates,
             facts=spec_facts(spec, engine.facts(spec)),
@@ -111,8 +111,7 @@ class Renderable:
         spec, traits = self.spec, traits_of(generation)
         objects = self._objects(traits)
         found = platform.references(objects.values())
-        texts = self._pages.texts(GENERATIONS.index(generation))
-        text = texts[DEFAULT_LOCALE]
+        texts, text = self._texts, self._texts[DEFAULT_LOCALE]
         manifest = manifests.manifest(
             spec,
             generation,

@@ -10,11 +10,10 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from olares_apps.render.templates import Templates
-from olares_apps.render.versions import archive_version
 from olares_apps.spec.models import AppSpec, AppText
 from olares_apps.spec.placeholders import expand
 
-__all__ = ["DEFAULT_LOCALE", "PageText", "Pages"]
+__all__ = ["DEFAULT_LOCALE", "PageText", "page_texts"]
 
 DEFAULT_LOCALE: Final = "en-US"
 # Older release notes shown below the newest; the market's history keeps all of them.
@@ -30,59 +29,65 @@ class PageText:
     upgrade: str
 
 
-class Pages:
-    """The texts of one app: what all generations share is made once.
+def page_texts(
+    spec: AppSpec[Any],
+    templates: Templates,
+    *,
+    facts: Mapping[str, object],
+    gpu_memory: str | None,
+) -> dict[str, PageText]:
+    """Return the texts of an app by locale: en-US first, the others in alphabetical order.
 
     ``facts`` answer the placeholders of free text and are open to the templates;
-    ``gpu_memory`` is the need in whole GiB (``21``), or None without a GPU. Raises RenderError
-    for a template fault and SpecError for a placeholder without a fact.
+    ``gpu_memory`` is the need in whole GiB (``21``), or None without a GPU. Release notes keep
+    the versions that the spec gives them, in every generation: notes name each other by them.
+    Raises RenderError for a template fault and SpecError for a placeholder without a fact.
     """
+    writer = _Writer(spec, templates, facts, gpu_memory)
+    return {locale: writer.page(locale) for locale in writer.locales}
 
+
+class _Writer:
     def __init__(
         self,
         spec: AppSpec[Any],
         templates: Templates,
-        *,
         facts: Mapping[str, object],
         gpu_memory: str | None,
     ) -> None:
         self._spec, self._templates, self._facts = spec, templates, facts
-        self._base: dict[str, Any] = {"spec": spec, "facts": facts, "gpu_memory": gpu_memory}
         self._built_in = {name.split("/")[1] for name in templates.names("text/")}
-        self._notes = [
-            (item.version, self._expand(item.notes, f"releases.{number}.notes").strip("\n"))
+        releases = [
+            {
+                "version": item.version,
+                "notes": self._expand(item.notes, f"releases.{number}.notes").strip("\n"),
+            }
             for number, item in enumerate(spec.releases[: 1 + _EARLIER_RELEASES])
         ]
-        self._shared: dict[str, tuple[str, str]] = {}
-        for locale in self.locales:
-            own = self._own(locale)
-            self._shared[locale] = (
-                self._render(locale, "description", own),
-                self._render(locale, "full", own),
-            )
+        self._common = {
+            "spec": spec,
+            "facts": facts,
+            "gpu_memory": gpu_memory,
+            "releases": releases,
+        }
 
     @property
     def locales(self) -> list[str]:
-        """Return the locales of the page: en-US first, the others in alphabetical order."""
         others = (self._built_in | self._spec.locales.keys()) - {DEFAULT_LOCALE}
         return [DEFAULT_LOCALE, *sorted(others)]
 
-    def texts(self, index: int) -> dict[str, PageText]:
-        """Return the texts by locale for generation number ``index`` (0 is the oldest).
+    def page(self, locale: str) -> PageText:
+        source = locale if locale in self._built_in else DEFAULT_LOCALE
+        context = self._common | self._own(locale)
+        # Every reader agrees about a text that does not end in a line break.
+        return PageText(
+            *(
+                self._templates.render(f"text/{source}/{name}.md", context).strip("\n")
+                for name in ("description", "full", "upgrade")
+            )
+        )
 
-        The number decides the versions under which a device saw earlier releases. Raises
-        RenderError for a template fault.
-        """
-        releases = [
-            {"version": archive_version(version, index), "notes": notes}
-            for version, notes in self._notes
-        ]
-        return {
-            locale: PageText(*shared, self._render(locale, "upgrade", {"releases": releases}))
-            for locale, shared in self._shared.items()
-        }
-
-    def _own(self, locale: str) -> dict[str, object]:
+    def _own(self, locale: str) -> dict[str, Any]:
         default = locale == DEFAULT_LOCALE
         text = self._spec.text if default else self._spec.locales.get(locale)
         where = "text" if default else f"locales.{locale}"
@@ -98,9 +103,3 @@ class Pages:
 
     def _expand(self, text: str, where: str) -> str:
         return expand(text, self._facts, where)
-
-    def _render(self, locale: str, name: str, own: dict[str, Any]) -> str:
-        source = locale if locale in self._built_in else DEFAULT_LOCALE
-        text = self._templates.render(f"text/{source}/{name}.md", self._base | own)
-        # Every reader agrees about a text that does not end in a line break.
-        return text.strip("\n")

@@ -105,15 +105,15 @@ def test_a_further_locale_borrows_the_derived_parts() -> None:
 
 def test_upgrade_notes_show_the_newest_release_first() -> None:
     assert page(FULL)["upgradeDescription"] == (
-        "Now with 262K.\n\n| a | b |\n|---|---|\n---\n# h\n\n**1.0.2**\n\nFirst."
+        "Now with 262K.\n\n| a | b |\n|---|---|\n---\n# h\n\n**1.0.1**\n\nFirst."
     )
 
 
-def test_earlier_releases_carry_the_versions_that_the_device_saw() -> None:
+def test_release_notes_keep_their_versions_in_every_generation() -> None:
+    # Notes name each other by these versions ("1.0.5 ran out of memory"), so they do not move
+    # with the number of the archive.
     older = make_tree(OLD, FULL).manifest["spec"]["upgradeDescription"]
-    newer = make_tree(NEW, FULL).manifest["spec"]["upgradeDescription"]
-    assert "**1.0.1**" in older
-    assert "**1.0.2**" in newer
+    assert make_tree(NEW, FULL).manifest["spec"]["upgradeDescription"] == older
 
 
 def test_only_a_few_earlier_releases_are_shown() -> None:
