@@ -1,6 +1,5 @@
 """The `olapps` command: commands load when they are called, errors become exit codes here."""
 
-import importlib
 import os
 import sys
 from collections.abc import Mapping, Sequence
@@ -10,7 +9,8 @@ import click
 
 from olares_apps import __version__
 from olares_apps.cli import output
-from olares_apps.errors import OlappsError, UnknownName
+from olares_apps.cli.lazy import LazyGroup
+from olares_apps.errors import OlappsError
 
 __all__ = ["cli", "main"]
 
@@ -27,39 +27,6 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "market": ("market", "Look at, serve and repair a market."),
     "doctor": ("doctor", "Say what this machine and workspace have and lack."),
 }
-
-
-class LazyGroup(click.Group):
-    """A group whose commands are imported only when one of them is called."""
-
-    def __init__(self, *, table: Mapping[str, tuple[str, str]], **attrs: object) -> None:
-        super().__init__(**attrs)  # type: ignore[arg-type]
-        self.table = table
-
-    def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return the commands in the order of a day's work."""
-        return list(self.table)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Import and return one command, or None for an unknown name."""
-        if cmd_name not in self.table:
-            return None
-        module = importlib.import_module(f"olares_apps.cli.{self.table[cmd_name][0]}")
-        command: click.Command = module.command
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Suggest the nearest command for an unknown one."""
-        if args and args[0] not in self.table and not ctx.resilient_parsing:
-            raise UnknownName("command", args[0], list(self.table))
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands without importing them."""
-        with formatter.section("Commands"):
-            formatter.write_dl([(name, text) for name, (_, text) in self.table.items()])
 
 
 @click.group(

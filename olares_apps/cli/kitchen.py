@@ -1,0 +1,87 @@
+"""The workspace side of a publish: renders, reads and writes files for the workflow."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from olares_apps.cli.workbench import Workbench, all_facts
+from olares_apps.engines.registry import spec_model
+from olares_apps.errors import WorkspaceError
+from olares_apps.generations import Generation, get_generation
+from olares_apps.market.candidates import Icon
+from olares_apps.render import Renderable
+from olares_apps.render.chart import ChartTree
+from olares_apps.render.folder import write, write_file
+from olares_apps.spec.loader import LoadedSpec, load_spec
+
+__all__ = ["WorkspaceKitchen"]
+
+Gate = Callable[[LoadedSpec, Sequence[ChartTree]], None]
+
+
+@dataclass
+class WorkspaceKitchen:
+    """Does for the workflow what needs the workspace's files; ``gate`` runs the checks."""
+
+    bench: Workbench
+    gate: Gate
+    _ready: dict[str, Renderable] = field(default_factory=dict)
+
+    @property
+    def generations(self) -> Sequence[Generation]:
+        """Return the generations that the workspace renders, oldest first."""
+        return self.bench.generations
+
+    def charts(self, loaded: LoadedSpec, versions: Mapping[str, str]) -> Sequence[ChartTree]:
+        """Render a spec at the given version per generation."""
+        ready = self._ready.get(loaded.text)
+        if ready is None:
+            self._ready.clear()  # the workflow finishes one spec before it begins the next
+            ready = self._ready[loaded.text] = self.bench.renderable(loaded)
+        return [ready.chart(get_generation(name), version) for name, version in versions.items()]
+
+    def reload(self, loaded: LoadedSpec, text: str) -> LoadedSpec:
+        """Load another text of the same spec; raises SpecError."""
+        return load_spec(text, path=loaded.path, model=spec_model(), facts=all_facts)
+
+    def read(self, loaded: LoadedSpec) -> str:
+        """Return the text of the spec's file, line ends untouched."""
+        return self._path(loaded).read_bytes().decode("utf-8")
+
+    def icon(self, app: str) -> Icon | None:
+        """Return the curator's icon of an app; raises ArchiveError for one that is no icon."""
+        for ending in ("png", "webp"):
+            path = self.bench.workspace.folder("icons") / f"{app}.{ending}"
+            if path.is_file():
+                return Icon.of(path.read_bytes(), str(path))
+        return None
+
+    def check(self, loaded: LoadedSpec, charts: Sequence[ChartTree]) -> None:
+        """Raise CheckFailed when something of it must not be published."""
+        self.gate(loaded, charts)
+
+    def write_spec(self, loaded: LoadedSpec, text: str) -> Sequence[str]:
+        """Replace the spec's file if its text differs."""
+        path = self._path(loaded)
+        data = text.encode("utf-8")
+        if path.read_bytes() == data:
+            return []
+        write_file(path, data)
+        return [str(loaded.path)]
+
+    def write_charts(self, charts: Sequence[ChartTree]) -> Sequence[str]:
+        """Replace the rendered charts of one app."""
+        top = self.bench.charts
+        return [
+            (self.bench.chart_folder(top, chart) / change.path)
+            .relative_to(self.bench.workspace.root)
+            .as_posix()
+            for chart in charts
+            for change in write(self.bench.chart_folder(top, chart), chart)
+        ]
+
+    def _path(self, loaded: LoadedSpec) -> Path:
+        path = self.bench.workspace.root / loaded.path
+        if not path.is_file():
+            raise WorkspaceError(f"{loaded.path} is gone", hint="run the command again")
+        return path

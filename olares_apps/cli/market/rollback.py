@@ -1,0 +1,100 @@
+"""`olapps market rollback`."""
+
+import sys
+
+import click
+
+from olares_apps.cli import output as out
+from olares_apps.cli.options import market_option, output_option
+
+__all__ = ["command"]
+
+
+@click.command()
+@click.option("--to", metavar="REVISION", help="Name, or its first digits, of the revision.")
+@click.option("--steps", type=click.IntRange(min=1), default=1, show_default=True)
+@click.option(
+    "--republish",
+    "again",
+    is_flag=True,
+    help="Publish the old content as the next versions: devices only move up.",
+)
+@click.option(
+    "--app", "apps", multiple=True, metavar="APP", help="With --republish: only this app."
+)
+@click.option("--note", default="", metavar="TEXT", help="Why; kept in the history.")
+@click.option("-y", "--yes", is_flag=True, help="Do not ask.")
+@market_option
+@output_option()
+def command(
+    to: str | None,
+    steps: int,
+    again: bool,
+    apps: tuple[str, ...],
+    note: str,
+    yes: bool,
+    market: str | None,
+    output: str,
+) -> None:
+    """Offer an older revision again.
+
+    Devices that already have newer versions keep them; --republish brings the old content to
+    them too, under the next versions.
+    """
+    from olares_apps.cli.stores import store_for
+    from olares_apps.errors import UsageError
+    from olares_apps.market import retreat
+
+    if apps and not again:
+        raise UsageError("--app goes with --republish", hint="a rollback moves the whole market")
+    store = store_for(market)
+    confirm(f"Roll {store.url} back?", yes)
+    if again:
+        report = retreat.republish(
+            store, to=to, steps=steps, apps=apps or None, publisher=who(), note=note
+        )
+        lines = [
+            f"{step.app}: {', '.join(step.before.values())} -> {', '.join(step.after.values())}"
+            for step in report.plan.changes
+        ]
+        _print(output, report.as_dict(), lines or ["nothing to republish"])
+        return
+    moved = retreat.rollback(store, to=to, steps=steps, publisher=who(), note=note)
+    lines = [
+        f"{change.app}: {', '.join(change.before.values()) or '-'} -> "
+        f"{', '.join(change.after.values()) or 'removed'}"
+        for change in moved.changes
+    ]
+    _print(output, moved.as_dict(), [*lines, f"live revision {moved.revision}"])
+
+
+def confirm(question: str, yes: bool) -> None:
+    """Ask on a terminal; elsewhere only ``--yes`` will do. Raises UsageError or Abort."""
+    from olares_apps.errors import UsageError
+
+    if yes:
+        return
+    if not sys.stdin.isatty():
+        raise UsageError("this changes what devices see", hint="add --yes to do it unasked")
+    click.confirm(question, abort=True, err=True)
+
+
+def who() -> str:
+    """Return the publisher's name of the workspace around, or of the system's user."""
+    import getpass
+    from pathlib import Path
+
+    from olares_apps.errors import WorkspaceError
+    from olares_apps.spec.workspace import find_root, load_config
+
+    try:
+        return load_config(find_root(Path.cwd())).publisher.name
+    except WorkspaceError:
+        return getpass.getuser()
+
+
+def _print(output: str, data: dict[str, object], lines: list[str]) -> None:
+    if output == "json":
+        out.print_json(data)
+    else:
+        click.echo("\n".join(lines))

@@ -1,0 +1,77 @@
+"""`olapps pack`: archives as a market would publish them, without publishing."""
+
+from pathlib import Path
+
+import click
+
+from olares_apps.cli import output as out
+from olares_apps.cli.options import (
+    generation_option,
+    names_argument,
+    output_option,
+    root_option,
+)
+
+__all__ = ["command"]
+
+
+@click.command()
+@names_argument
+@click.option("--all", "everything", is_flag=True, help="All specs; the default without a name.")
+@click.option(
+    "--out",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    default=Path("dist"),
+    show_default=True,
+    help="Folder for the archives.",
+)
+@generation_option
+@root_option
+@output_option()
+def command(
+    names: tuple[str, ...],
+    everything: bool,
+    folder: Path,
+    generations: tuple[str, ...],
+    root: Path | None,
+    output: str,
+) -> None:
+    """Pack specs into APP-VERSION.tgz archives, the same bytes on every machine."""
+    from olares_apps.cli.workbench import open_workbench
+    from olares_apps.errors import UsageError
+    from olares_apps.render.archive import pack
+    from olares_apps.render.folder import write_file
+
+    if names and everything:
+        raise UsageError("give names or --all, not both")
+    bench = open_workbench(root)
+    wanted = bench.wanted(generations)
+    archives = [
+        (generation, pack(bench.chart(ready, generation)))
+        for ready in map(bench.renderable, bench.workspace.select(names))
+        for generation in wanted
+    ]
+    for _, archive in archives:
+        write_file(folder / archive.name, archive.data)
+    if output == "json":
+        out.print_json(
+            {
+                "archives": [
+                    {
+                        "file": str(folder / archive.name),
+                        "generation": generation.name,
+                        "bytes": len(archive.data),
+                        "sha256": archive.sha256,
+                        "tar_sha256": archive.tar_sha256,
+                    }
+                    for generation, archive in archives
+                ]
+            }
+        )
+        return
+    for generation, archive in archives:
+        click.echo(
+            f"{folder / archive.name}  {len(archive.data)} bytes  {generation.name}  "
+            f"sha256:{archive.sha256}"
+        )

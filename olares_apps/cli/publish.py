@@ -1,0 +1,107 @@
+"""`olapps publish`: what changed goes to the market, in one step."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from olares_apps.cli import output as out
+from olares_apps.cli.options import market_option, names_argument, output_option, root_option
+
+if TYPE_CHECKING:
+    from olares_apps.market.workflow import AppResult, WorkflowReport
+
+__all__ = ["command"]
+
+
+@click.command()
+@names_argument
+@click.option(
+    "--bump",
+    "level",
+    type=click.Choice(["patch", "minor", "major"]),
+    help="Raise the version of what changed; without it the version in the spec is used.",
+)
+@click.option("--note", metavar="TEXT", help="Release notes; by default the parts that changed.")
+@click.option("--dry-run", is_flag=True, help="Say what would happen and write nothing anywhere.")
+@market_option
+@root_option
+@output_option()
+def command(
+    names: tuple[str, ...],
+    level: Any,
+    note: str | None,
+    dry_run: bool,
+    market: str | None,
+    root: Path | None,
+    output: str,
+) -> None:
+    """Publish the specs NAME, or all of them, as far as their content changed.
+
+    Apps that are not named stay as they are. The market moves to its new state at once or not
+    at all; then the specs get their new versions and notes, and the charts are rendered again.
+    """
+    from olares_apps.cli.checking import publish_gate
+    from olares_apps.cli.kitchen import WorkspaceKitchen
+    from olares_apps.cli.stores import store_for
+    from olares_apps.cli.workbench import open_workbench
+    from olares_apps.market.records import Source
+    from olares_apps.market.workflow import Request, publish_specs
+
+    bench = open_workbench(root)
+    config = bench.workspace.config
+    store = store_for(market, bench.workspace.root)
+    source = config.market.source
+    request = Request(
+        level=level,
+        note=note,
+        dry_run=dry_run,
+        publisher=config.publisher.name,
+        source=Source(id=source.id, label=source.label),
+    )
+    report = publish_specs(
+        store,
+        bench.workspace.select(names),
+        WorkspaceKitchen(bench, publish_gate(bench)),
+        request,
+    )
+    if output == "json":
+        out.print_json({"store": store.url, **report.as_dict()})
+    else:
+        _print_text(store.url, report)
+
+
+def _print_text(url: str, report: "WorkflowReport") -> None:
+    changed = [app for app in report.apps if app.action != "unchanged"]
+    if not changed:
+        click.echo(f"nothing changed: {len(report.apps)} apps are published as they are ({url})")
+        return
+    out.table(
+        ["APP", "ACTION", "BEFORE", "AFTER", "FILES"],
+        [
+            [a.app, a.action, _versions(a.before), _versions(a.after), str(len(a.files))]
+            for a in changed
+        ],
+    )
+    for line in _digests(changed):
+        click.echo(line)
+    if report.dry_run:
+        click.echo("dry run: nothing was written")
+    elif report.market:
+        click.echo(
+            f"published revision {report.revision} to {url}; "
+            f"{report.market.verified} objects read back and equal"
+        )
+
+
+def _versions(versions: Any) -> str:
+    return ", ".join(versions.values()) or "-"
+
+
+def _digests(apps: "Sequence[AppResult]") -> list[str]:
+    return [
+        f"{app.app}-{version}.tgz  sha256:{digest}"
+        for app in apps
+        for version, digest in app.digests.items()
+    ]

@@ -1,0 +1,112 @@
+"""`olapps render`: charts from specs, written, compared or shown as a difference."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+
+from olares_apps.cli import output as out
+from olares_apps.cli.options import (
+    generation_option,
+    names_argument,
+    output_option,
+    root_option,
+)
+
+__all__ = ["command"]
+
+
+@click.command()
+@names_argument
+@click.option("--all", "everything", is_flag=True, help="All specs; the default without a name.")
+@click.option(
+    "--out",
+    "folder",
+    type=click.Path(file_okay=False, path_type=Path),
+    help="Folder for GENERATION/APP; by default the charts folder of the workspace.",
+)
+@generation_option
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Render with another value, for example engine.ctx=131072. Needs --out or --diff.",
+)
+@click.option("--diff", is_flag=True, help="Show what would change and write nothing.")
+@click.option("--check", is_flag=True, help="Write nothing; exit 1 when charts are stale.")
+@root_option
+@output_option()
+def command(
+    names: tuple[str, ...],
+    everything: bool,
+    folder: Path | None,
+    generations: tuple[str, ...],
+    changes: tuple[str, ...],
+    diff: bool,
+    check: bool,
+    root: Path | None,
+    output: str,
+) -> int:
+    """Render the charts of specs into GENERATION/APP folders."""
+    from olares_apps.cli.workbench import open_workbench
+    from olares_apps.errors import UsageError
+    from olares_apps.render.folder import Change, compare, unified_diff, write
+    from olares_apps.spec.overrides import override
+
+    if names and everything:
+        raise UsageError("give names or --all, not both")
+    if changes and not (folder or diff):
+        raise UsageError(
+            "--set would put charts that no spec describes into the workspace",
+            hint="add --out FOLDER, or --diff to look at the effect",
+        )
+    bench = open_workbench(root)
+    selected = bench.workspace.select(names)
+    wanted = bench.wanted(generations)
+    if changes:
+        selected = [override(loaded, changes) for loaded in selected]
+    top = folder or bench.charts
+    # Everything is rendered before anything is written: a fault in one spec changes no file.
+    trees = [
+        bench.chart(ready, generation)
+        for ready in map(bench.renderable, selected)
+        for generation in wanted
+    ]
+    results: list[tuple[Path, list[Change]]] = []
+    for tree in trees:
+        place = bench.chart_folder(top, tree)
+        found = compare(place, tree) if diff or check else write(place, tree)
+        results.append((place, found))
+    if output == "json":
+        out.print_json(
+            {
+                "written": not (diff or check),
+                "charts": [
+                    {
+                        "app": tree.app,
+                        "generation": tree.generation,
+                        "version": tree.version,
+                        "folder": str(place),
+                        "changes": [{"file": c.path, "kind": c.kind} for c in found],
+                    }
+                    for tree, (place, found) in zip(trees, results, strict=True)
+                ],
+            }
+        )
+    elif diff:
+        for place, found in results:
+            for change in found:
+                click.echo(unified_diff(place.name, change), nl=False)
+    else:
+        for tree, (place, found) in zip(trees, results, strict=True):
+            state = _state(found, check=check)
+            click.echo(f"{tree.app} {tree.version} {tree.generation}: {state} ({place})")
+    stale = any(found for _, found in results)
+    return 1 if check and stale else 0
+
+
+def _state(found: Sequence[object], *, check: bool) -> str:
+    if not found:
+        return "unchanged"
+    return f"{len(found)} files {'are stale' if check else 'written'}"

@@ -1,0 +1,96 @@
+"""What most commands begin with: the workspace, its templates, its specs ready to render."""
+
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+from olares_apps.engines.registry import get_engine, spec_model
+from olares_apps.errors import Problem, SpecError
+from olares_apps.generations import GENERATIONS, Generation, get_generation
+from olares_apps.render import Renderable, asset_paths
+from olares_apps.render.chart import ChartTree, Publisher
+from olares_apps.render.templates import Templates, load_templates
+from olares_apps.render.versions import archive_version
+from olares_apps.spec.facts import facts
+from olares_apps.spec.loader import LoadedSpec
+from olares_apps.spec.models import AppSpec
+from olares_apps.spec.workspace import Workspace, find_root, load_workspace
+
+__all__ = ["Workbench", "all_facts", "open_workbench"]
+
+
+def all_facts(spec: AppSpec[Any]) -> Mapping[str, object]:
+    """Return every fact that the texts of a spec may name, its engine's included."""
+    return facts(spec, get_engine(spec.engine.type).facts(spec))
+
+
+@dataclass(frozen=True)
+class Workbench:
+    """An open workspace and what rendering needs of it."""
+
+    workspace: Workspace
+    templates: Templates
+
+    @cached_property
+    def publisher(self) -> Publisher:
+        """Return who publishes."""
+        return Publisher(**self.workspace.config.publisher.values())
+
+    @property
+    def generations(self) -> tuple[Generation, ...]:
+        """Return the generations that this workspace renders, oldest first."""
+        names = self.workspace.config.generations
+        return tuple(item for item in GENERATIONS if item.name in names)
+
+    @property
+    def charts(self) -> Path:
+        """Return the folder of the rendered charts."""
+        return self.workspace.folder("charts")
+
+    def wanted(self, names: Sequence[str]) -> tuple[Generation, ...]:
+        """Return the generations called ``names``, or those of the workspace for no name."""
+        return tuple(get_generation(name) for name in names) or self.generations
+
+    def renderable(self, loaded: LoadedSpec) -> Renderable:
+        """Return a spec ready to render; errors of its texts carry file and line."""
+        spec = loaded.spec
+        assets = {path: self._asset(loaded, path) for path in asset_paths(spec)}
+        try:
+            return Renderable(
+                spec, publisher=self.publisher, templates=self.templates, assets=assets
+            )
+        except SpecError as error:
+            raise loaded.located(error) from None
+
+    def chart(
+        self, ready: Renderable, generation: Generation, version: str | None = None
+    ) -> ChartTree:
+        """Render one chart; by default at the version that the spec gives this generation."""
+        if version is None:
+            version = archive_version(ready.spec.version, GENERATIONS.index(generation))
+        return ready.chart(generation, version)
+
+    def chart_folder(self, top: Path, chart: ChartTree) -> Path:
+        """Return where a chart lies below the folder of charts."""
+        return top / chart.generation / chart.app
+
+    def _asset(self, loaded: LoadedSpec, path: str) -> str:
+        try:
+            return (self.workspace.root / path).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
+            problem = Problem(f"names the file {path}, which cannot be read: {reason}", loaded.path)
+            raise SpecError([problem]) from None
+
+
+def open_workbench(root: Path | None = None) -> Workbench:
+    """Open the workspace at ``root``, or the one around the current folder.
+
+    Raises WorkspaceError, SpecError or RenderError.
+    """
+    top = root or Path(os.environ.get("OLAPPS_WORKSPACE") or find_root(Path.cwd()))
+    workspace = load_workspace(top.resolve(), model=spec_model(), facts=all_facts)
+    return Workbench(workspace, load_templates(workspace.folder("templates")))

@@ -1,0 +1,111 @@
+"""What a publish would make of one spec: whether it changed, its next version, its new text.
+
+Content is compared as it renders at version 0.0.0, so neither a version number nor the tool's
+own edits of a spec count as a change, and a change of a template does.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Final
+
+from semver import Version
+
+from olares_apps.errors import VersionRefused
+from olares_apps.market.entries import AppEntry
+from olares_apps.render.versions import Level, bump
+from olares_apps.spec.edit import add_release, set_version
+from olares_apps.spec.models import AppSpec
+
+__all__ = ["COMPARED_VERSION", "Intent", "Proposal", "edited", "propose"]
+
+COMPARED_VERSION: Final = "0.0.0"
+"""Version at which charts are rendered to be compared; no archive has it."""
+
+
+class Intent(StrEnum):
+    """What a publish wants with a spec."""
+
+    NEW = "new"
+    UPDATE = "update"
+    UNCHANGED = "unchanged"
+
+
+@dataclass(frozen=True, slots=True)
+class Proposal:
+    """The version that a spec gets; ``published`` is what is on offer, by generation."""
+
+    intent: Intent
+    version: str
+    published: Mapping[str, str]
+    note: str = ""
+
+
+def propose(
+    spec: AppSpec[object],  # type: ignore[type-var]
+    digests: Mapping[str, str],
+    entry: AppEntry | None,
+    level: Level | None,
+) -> Proposal:
+    """Compare a spec with what is published and choose its version.
+
+    ``digests`` maps generations to the digest of the chart at :data:`COMPARED_VERSION`. Raises
+    VersionRefused when the content changed, its version is taken, and ``level`` is None.
+    """
+    if entry is None:
+        return Proposal(Intent.NEW, spec.version, {})
+    published = {name: archive.version for name, archive in entry.current.items()}
+    contents = {name: archive.content for name, archive in entry.current.items()}
+    if entry.live and all(contents.get(name) == digest for name, digest in digests.items()):
+        return Proposal(Intent.UNCHANGED, spec.version, published)
+    intent = Intent.UPDATE if entry.live else Intent.NEW
+    if Version.parse(spec.version) > Version.parse(entry.greatest):
+        return Proposal(intent, spec.version, published)
+    upcoming = bump(entry.greatest, level or "patch")
+    if level is None:
+        raise VersionRefused(
+            f"{spec.app}: the content changed, but version {spec.version} is not greater than "
+            f"published {entry.greatest}; next allowed {upcoming}",
+            hint="add --bump patch, minor or major",
+        )
+    return Proposal(intent, upcoming, published)
+
+
+def edited(text: str, spec: AppSpec[object], version: str, note: str | None, default: str) -> str:  # type: ignore[type-var]
+    """Return a spec's text for ``version``: its number, and a release entry that has notes.
+
+    An entry that is there already keeps its notes; ``note`` then must not say otherwise.
+    Raises SpecError when it does, or when the text cannot be edited safely.
+    """
+    if version != spec.version:
+        text = set_version(text, version)
+    listed = any(release.version == version for release in spec.releases)
+    if listed and note is None:
+        return text
+    return add_release(text, version, note if note is not None else default)
+
+
+# What a reader calls the parts of a chart, by path; the first match counts.
+_PARTS: Final[Sequence[tuple[str, str]]] = (
+    ("templates/deployment", "server"),
+    ("templates/config", "server"),
+    ("templates/scripts", "model download"),
+    ("templates/", "Kubernetes objects"),
+    ("i18n/", "page"),
+    ("OlaresManifest.yaml", "page and resources"),
+)
+
+
+def default_note(before: Mapping[str, bytes], after: Mapping[str, bytes]) -> str:
+    """Return release notes for who gave none: the parts of the chart that differ.
+
+    Both charts are rendered at the same version.
+    """
+    changed = [path for path in sorted({*before, *after}) if before.get(path) != after.get(path)]
+    parts = dict.fromkeys(
+        next((word for prefix, word in _PARTS if path.startswith(prefix)), "chart")
+        for path in changed
+    )
+    if "page" in parts and "page and resources" in parts:
+        del parts["page"]
+    return f"Changed: {', '.join(parts)}." if parts else "Rebuilt."

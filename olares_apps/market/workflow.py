@@ -1,0 +1,297 @@
+"""From specs to a published market: propose, render, pack, publish, then edit the specs.
+
+The spec files change only after the head has moved. If the process dies in between, the
+market knows the version and the notes of what it published: the next run renders the spec
+as it would have been edited, finds it equal to what is on offer, and finishes the edit.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+from olares_apps.errors import SpecError
+from olares_apps.generations import GENERATIONS, Generation
+from olares_apps.market import objects
+from olares_apps.market.candidates import Candidate, Icon, candidate_archive
+from olares_apps.market.commit import Hands, read_state
+from olares_apps.market.entries import AppEntry
+from olares_apps.market.proposal import (
+    COMPARED_VERSION,
+    Intent,
+    Proposal,
+    default_note,
+    edited,
+    propose,
+)
+from olares_apps.market.publish import PublishReport, plan_publish, publish
+from olares_apps.market.records import Revision, Source
+from olares_apps.market.store import Store
+from olares_apps.render.archive import unpack
+from olares_apps.render.chart import ChartTree
+from olares_apps.render.versions import Level, archive_version
+from olares_apps.spec.loader import LoadedSpec
+
+__all__ = ["AppResult", "Kitchen", "Request", "WorkflowReport", "publish_specs"]
+
+
+class Kitchen(Protocol):
+    """What the workflow needs of a workspace: render, reload, and the two kinds of writing."""
+
+    @property
+    def generations(self) -> Sequence[Generation]:
+        """Return the generations that the workspace renders, oldest first."""
+        ...
+
+    def charts(self, loaded: LoadedSpec, versions: Mapping[str, str]) -> Sequence[ChartTree]:
+        """Render a spec at the given version per generation."""
+        ...
+
+    def reload(self, loaded: LoadedSpec, text: str) -> LoadedSpec:
+        """Load another text of the same spec; raises SpecError."""
+        ...
+
+    def read(self, loaded: LoadedSpec) -> str:
+        """Return the text of the spec's file as it is on disk."""
+        ...
+
+    def icon(self, app: str) -> Icon | None:
+        """Return the curator's icon of an app, if there is one."""
+        ...
+
+    def check(self, loaded: LoadedSpec, charts: Sequence[ChartTree]) -> None:
+        """Raise CheckFailed when something of it must not be published."""
+        ...
+
+    def write_spec(self, loaded: LoadedSpec, text: str) -> Sequence[str]:
+        """Replace the spec's file; return the files changed."""
+        ...
+
+    def write_charts(self, charts: Sequence[ChartTree]) -> Sequence[str]:
+        """Replace the rendered charts of one app; return the files changed."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What the curator asked for."""
+
+    level: Level | None = None
+    note: str | None = None
+    dry_run: bool = False
+    publisher: str = ""
+    source: Source | None = None
+
+
+@dataclass(slots=True)
+class AppResult:
+    """What happened to one app: ``before`` and ``after`` map generations to versions."""
+
+    name: str
+    app: str
+    action: str
+    before: Mapping[str, str]
+    after: Mapping[str, str]
+    digests: Mapping[str, str] = field(default_factory=dict)
+    files: list[str] = field(default_factory=list)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the record with stable keys, as ``--output json`` prints it."""
+        return {
+            "name": self.name,
+            "app": self.app,
+            "action": self.action,
+            "before": dict(self.before),
+            "after": dict(self.after),
+            "digests": dict(self.digests),
+            "files": self.files,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class WorkflowReport:
+    """The whole publish; ``market`` is None when there was nothing to send to it."""
+
+    apps: Sequence[AppResult]
+    dry_run: bool
+    revision: str | None
+    market: PublishReport | None = None
+
+    @property
+    def changed(self) -> bool:
+        """Say whether anything was published, finished or would be."""
+        return any(app.action != Intent.UNCHANGED for app in self.apps)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Return the report with stable keys, as ``--output json`` prints it."""
+        return {
+            "dry_run": self.dry_run,
+            "changed": self.changed,
+            "revision": self.revision,
+            "market": self.market.as_dict() if self.market else None,
+            "apps": [app.as_dict() for app in self.apps],
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    """One spec on its way: the text it will have, and what goes to the market."""
+
+    loaded: LoadedSpec
+    text: str
+    charts: Sequence[ChartTree]
+    candidate: Candidate | None
+    result: AppResult
+
+
+def publish_specs(
+    store: Store,
+    specs: Sequence[LoadedSpec],
+    kitchen: Kitchen,
+    request: Request,
+    *,
+    hands: Hands | None = None,
+) -> WorkflowReport:
+    """Publish the specs that changed, then write their new versions and notes back.
+
+    With ``request.dry_run`` nothing is written anywhere. Raises VersionRefused, SpecError,
+    CheckFailed, Conflict and whatever the store raises; before the head has moved, nothing
+    has changed.
+    """
+    hands = hands or Hands()
+    state = read_state(store)
+    works = [_work(store, state.revision, loaded, kitchen, request) for loaded in specs]
+    candidates = [work.candidate for work in works if work.candidate]
+    revision, market = state.identity, None
+    if request.dry_run:
+        plan_publish(store, candidates, source=request.source)
+    elif candidates:
+        market = publish(
+            store,
+            candidates,
+            publisher=request.publisher,
+            note=request.note or "",
+            source=request.source,
+            hands=hands,
+        )
+        revision = market.revision
+    if not request.dry_run:
+        for work in works:
+            if work.charts:
+                hands.on_step(f"spec {work.loaded.name}")
+                work.result.files += kitchen.write_spec(work.loaded, work.text)
+                work.result.files += kitchen.write_charts(work.charts)
+    return WorkflowReport([work.result for work in works], request.dry_run, revision, market)
+
+
+def _work(
+    store: Store, revision: Revision | None, loaded: LoadedSpec, kitchen: Kitchen, request: Request
+) -> _Work:
+    entry = revision.apps.get(loaded.spec.app) if revision else None
+    text = kitchen.read(loaded)
+    digests = _digests(kitchen, loaded)
+    finished = _unfinished(kitchen, loaded, text, digests, entry)
+    if finished:
+        return finished
+    proposal = propose(loaded.spec, digests, entry, request.level)
+    if entry and proposal.intent is Intent.UNCHANGED:
+        return _unchanged(loaded, text, proposal, kitchen, entry)
+    default = _default_note(store, kitchen, loaded, entry)
+    text = edited(text, loaded.spec, proposal.version, request.note, default)
+    after = kitchen.reload(loaded, text)
+    charts = kitchen.charts(after, _versions(kitchen, proposal.version))
+    kitchen.check(after, charts)
+    contents = _digests(kitchen, after)
+    archives = [candidate_archive(chart, content=contents[chart.generation]) for chart in charts]
+    notes = next(r.notes for r in after.spec.releases if r.version == proposal.version)
+    candidate = Candidate(
+        app=after.spec.app,
+        title=after.spec.title,
+        archives=archives,
+        icon=kitchen.icon(after.spec.app),
+        notes=notes,
+    )
+    result = AppResult(
+        name=loaded.name,
+        app=loaded.spec.app,
+        action=proposal.intent.value,
+        before=proposal.published,
+        after={archive.generation: archive.version for archive in archives},
+        digests={archive.version: archive.sha256 for archive in archives},
+    )
+    return _Work(after, text, charts, candidate, result)
+
+
+def _unchanged(
+    loaded: LoadedSpec, text: str, proposal: Proposal, kitchen: Kitchen, entry: AppEntry
+) -> _Work:
+    """Return the work for a spec without a change: at most its icon goes to the market."""
+    published = proposal.published
+    result = AppResult(loaded.name, loaded.spec.app, Intent.UNCHANGED.value, published, published)
+    icon = kitchen.icon(loaded.spec.app)
+    if icon is None or (entry.icon and entry.icon.sha256 == icon.entry.sha256):
+        return _Work(loaded, text, [], None, result)
+    contents = {name: archive.content for name, archive in entry.current.items()}
+    archives = [
+        candidate_archive(chart, content=contents[chart.generation])
+        for chart in kitchen.charts(loaded, published)
+    ]
+    result.action = "icon"
+    return _Work(
+        loaded, text, [], Candidate(loaded.spec.app, loaded.spec.title, archives, icon), result
+    )
+
+
+def _unfinished(
+    kitchen: Kitchen,
+    loaded: LoadedSpec,
+    text: str,
+    digests: Mapping[str, str],
+    entry: AppEntry | None,
+) -> _Work | None:
+    """Return the edit that an interrupted publish did not come to, or None.
+
+    The market's base version is not in the spec yet, and the spec with that version and the
+    published notes renders to exactly what is on offer.
+    """
+    if entry is None or not entry.live:
+        return None
+    oldest = next((g.name for g in GENERATIONS if g.name in entry.current), None)
+    if oldest is None or entry.current[oldest].version == loaded.spec.version:
+        return None
+    base = entry.current[oldest].version
+    try:
+        text = edited(text, loaded.spec, base, entry.notes or None, "")
+        after = kitchen.reload(loaded, text)
+    except SpecError:
+        return None
+    contents = {name: archive.content for name, archive in entry.current.items()}
+    if any(contents.get(name) != digest for name, digest in _digests(kitchen, after).items()):
+        return None
+    versions = {name: archive.version for name, archive in entry.current.items()}
+    charts = kitchen.charts(after, versions)
+    result = AppResult(loaded.name, loaded.spec.app, "finished", versions, versions)
+    return _Work(after, text, charts, None, result)
+
+
+def _digests(kitchen: Kitchen, loaded: LoadedSpec) -> dict[str, str]:
+    versions = {generation.name: COMPARED_VERSION for generation in kitchen.generations}
+    return {chart.generation: chart.digest() for chart in kitchen.charts(loaded, versions)}
+
+
+def _versions(kitchen: Kitchen, base: str) -> dict[str, str]:
+    return {
+        item.name: archive_version(base, GENERATIONS.index(item)) for item in kitchen.generations
+    }
+
+
+def _default_note(
+    store: Store, kitchen: Kitchen, loaded: LoadedSpec, entry: AppEntry | None
+) -> str:
+    if entry is None or not entry.live:
+        return "First release."
+    versions = {name: archive.version for name, archive in entry.current.items()}
+    for chart in kitchen.charts(loaded, versions):
+        archive = entry.current[chart.generation]
+        data = objects.read_blob(store, archive.sha256, f"{entry.id}-{archive.version}")
+        return default_note(unpack(data).files, chart.files)
+    return "Rebuilt."
