@@ -4,6 +4,7 @@ The archive's version is no fact: the archives of one spec have different number
 that named one would be wrong in the others.
 """
 
+import re
 from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
@@ -98,11 +99,13 @@ def _sizes(file: ModelFile | None) -> dict[str, object]:
 
 
 def _memory(parts: Sequence[MemoryPart]) -> dict[str, object]:
-    stated: dict[str, object] = {
-        "_".join(part.part.lower().split()): decimal_text(part.gb) for part in parts
+    """Return the stated parts by name in GB, and their sum in GB and in GiB."""
+    total = sum(part.gb for part in parts)
+    return {
+        **{re.sub(r"\W+", "_", part.part.lower()): decimal_text(part.gb) for part in parts},
+        "total": decimal_text(total) if parts else None,
+        "total_gib": f"{total * _GB / _GIB:.1f}" if parts else None,
     }
-    total = decimal_text(sum(part.gb for part in parts)) if parts else None
-    return {**stated, "total": total}
 
 
 def _record(record: BenchRecord) -> dict[str, object]:
