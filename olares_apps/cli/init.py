@@ -1,0 +1,93 @@
+"""`olapps init`: a workspace that renders, checks, publishes and syncs at once."""
+
+from pathlib import Path
+
+import click
+
+from olares_apps.cli.options import output_option
+
+__all__ = ["command"]
+
+_CONFIG = """\
+# The workspace: who publishes, where things are, and to which market.
+schema = 1
+
+[publisher]
+name = "{name}"
+website = "https://example.org"
+# Where devices find the icons, as <icons>/<app>.png; `olapps market serve` answers /icons/.
+icons = "http://127.0.0.1:8765/icons"
+
+[market]
+default = "local"
+
+[market.stores]
+local = "dir:.market"
+
+[market.source]
+id = "{name}"
+label = "{name}"
+"""
+_IGNORE = "# The local market is published state, not source.\n.market/\ndist/\n"
+_SCHEMA = "schema/app.schema.json"
+DEFAULT_SPEC = "qwen36-35b-a3b-mtp"
+
+
+@click.command()
+@click.argument("folder", default=".", type=click.Path(file_okay=False, path_type=Path))
+@click.option(
+    "--spec",
+    "names",
+    multiple=True,
+    metavar="NAME",
+    help=f"Shipped spec to begin with; several are possible. Default: {DEFAULT_SPEC}.",
+)
+@output_option()
+def command(folder: Path, names: tuple[str, ...], output: str) -> None:
+    """Make a new workspace in FOLDER, by default here."""
+    from olares_apps.cli import output as out
+    from olares_apps.engines.registry import spec_model
+    from olares_apps.errors import UsageError
+    from olares_apps.render.folder import write_file
+    from olares_apps.spec.config import CONFIG_FILE
+    from olares_apps.spec.schema import schema_text
+
+    if (folder / CONFIG_FILE).exists():
+        raise UsageError(
+            f"{folder / CONFIG_FILE} exists: this is a workspace already",
+            hint="change into it and run olapps list",
+        )
+    name = "".join(c for c in folder.resolve().name.lower() if c.isalnum() or c == "-").strip("-")
+    files = {
+        CONFIG_FILE: _CONFIG.format(name=name[:40] or "my-market"),
+        ".gitignore": _IGNORE,
+        _SCHEMA: schema_text(spec_model()),
+        **{f"apps/{spec}.yaml": _shipped(spec) for spec in names or (DEFAULT_SPEC,)},
+    }
+    taken = [path for path in files if (folder / path).exists() and path != ".gitignore"]
+    if taken:
+        raise UsageError(f"{folder / taken[0]} exists", hint="choose an empty folder")
+    for path, text in files.items():
+        if not (folder / path).exists():
+            write_file(folder / path, text.encode())
+    if output == "json":
+        out.print_json({"workspace": str(folder), "files": sorted(files)})
+        return
+    click.echo(f"made a workspace in {folder} with {len(names) or 1} spec(s)")
+    click.echo(f"next: cd {folder} && olapps render && olapps publish && olapps market sync")
+
+
+def _shipped(name: str) -> str:
+    """Return a shipped spec's text, its modeline pointing to the workspace's schema."""
+    import olares_apps
+    from olares_apps.errors import UnknownName
+
+    folder = Path(olares_apps.__file__).parent / "apps"
+    known = sorted(path.stem for path in folder.glob("*.yaml") if "." not in path.stem)
+    if name not in known:
+        raise UnknownName("shipped spec", name, known)
+    first, rest = (folder / f"{name}.yaml").read_text(encoding="utf-8").split("\n", 1)
+    prefix = "# yaml-language-server: $schema="
+    if not first.startswith(prefix):
+        return f"{first}\n{rest}"
+    return f"{prefix}../{_SCHEMA}\n{rest}"
