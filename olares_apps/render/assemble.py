@@ -1,6 +1,7 @@
 """One spec and one generation to a chart tree: pure, the same bytes on every machine."""
 
 import json
+import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
@@ -31,6 +32,8 @@ run as root, which a folder that the device has just created for root needs."""
 _PROBE_PERIOD_SECONDS: Final = 10
 _profile = cache(load_profile)
 _OBJECTS: Final = "chart/templates/"
+_CONFIG_KEY: Final = re.compile(r"[A-Za-z0-9._-]{1,253}", re.ASCII)
+_MOUNTED: Final = ("", MODEL_FOLDER, ASSET_FOLDER)
 
 
 def asset_paths(spec: AppSpec[Any], engine: Engine[Any] | None = None) -> tuple[str, ...]:
@@ -194,7 +197,7 @@ def _context(
         "config_checksum": _checksum(launch.config, assets, download),
         "download": download,
         "assets": assets,
-        "scratch": launch.scratch,
+        "scratch": _scratch(launch),
         "container": SERVER,
         "resources": spec.resources,
         "model_folder": MODEL_FOLDER,
@@ -228,7 +231,23 @@ def _assets(launch: Launch, given: Mapping[str, str]) -> dict[str, str]:
         raise RenderError(
             f"workspace file {missing[0]} is missing", hint="the spec names it; add it or remove it"
         )
+    for name in launch.assets:
+        if not _CONFIG_KEY.fullmatch(name):
+            raise RenderError(
+                f"workspace file {name!r} cannot be carried under that name",
+                hint="name it with letters, digits, '-', '_' and '.' only",
+            )
     return {name: given[path] for name, path in sorted(launch.assets.items())}
+
+
+def _scratch(launch: Launch) -> list[str]:
+    for folder in launch.scratch:
+        if not folder.startswith("/") or folder.rstrip("/") in _MOUNTED:
+            raise RenderError(
+                f"{folder!r} cannot be an empty volume of the container",
+                hint="name an absolute folder that holds nothing else, for example /cache",
+            )
+    return list(launch.scratch)
 
 
 def _checksum(*parts: object) -> str:

@@ -54,9 +54,10 @@ def _scalar(text: str, indent: int) -> str:
     return f'"{_ESCAPED.sub(_escape, text)}"'
 
 
-# Long text is mostly the same in every chart: the download script.
-_LONG: Final = 4096
-_long_scalar: Final = lru_cache(maxsize=32)(_scalar)
+# Long text is written several times: a page into manifest and locale file of each generation,
+# the download script into every chart.
+_LONG: Final = 512
+_long_scalar: Final = lru_cache(maxsize=64)(_scalar)
 
 
 def _escape(found: re.Match[str]) -> str:

@@ -7,6 +7,7 @@ chart's Kubernetes objects, ``text/<locale>/*`` its texts, ``scripts/*`` is carr
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from typing import Final
 
 import olares_apps
 from olares_apps.errors import RenderError
@@ -14,7 +15,8 @@ from olares_apps.render.environment import Renderer
 
 __all__ = ["Templates", "load_templates"]
 
-_FOLDERS = ("chart", "text", "scripts")
+# Folder -> the ending of its templates; anything else there (notes, backups) is not one.
+_KINDS: Final = {"chart": ".yaml", "text": ".md", "scripts": ".sh"}
 
 
 class Templates:
@@ -66,9 +68,12 @@ def _built_in() -> Templates:
 
 def _read(folder: Path) -> dict[str, str]:
     files: dict[str, str] = {}
-    for path in sorted(item for name in _FOLDERS for item in (folder / name).rglob("*")):
+    paths = (
+        path for kind, ending in _KINDS.items() for path in (folder / kind).rglob(f"*{ending}")
+    )
+    for path in paths:
         name = path.relative_to(folder).as_posix()
-        if path.is_dir() or any(part.startswith(".") for part in path.parts[-2:]):
+        if path.name.startswith(".") or not path.is_file():
             continue
         try:
             # Universal newlines: a checkout with CRLF must give the same charts.

@@ -194,6 +194,24 @@ def test_workspace_files_that_a_spec_names_are_asked_for_and_missed() -> None:
         make_tree(NEW, changes)
 
 
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"engine.chat_template_file": "chat/my template.jinja"}, "cannot be carried"),
+        ({"engine.slot_save_path": "/models"}, "cannot be an empty volume"),
+        ({"engine.slot_save_path": "cache"}, "cannot be an empty volume"),
+    ],
+)
+def test_names_that_a_cluster_refuses_are_refused_before(
+    changes: dict[str, Any], reason: str
+) -> None:
+    assets = {"chat/my template.jinja": "x"}
+    with pytest.raises(RenderError, match=reason):
+        Renderable(
+            make_spec(changes), publisher=PUBLISHER, templates=load_templates(), assets=assets
+        )
+
+
 def test_an_app_named_like_a_boolean_stays_a_name() -> None:
     tree = make_tree(NEW, {"app": "on"})
     assert yaml.safe_load(tree.files["OlaresManifest.yaml"])["workloadReplicas"] == {"on": 1}

@@ -58,6 +58,10 @@ def test_a_checkout_with_windows_line_ends_and_a_byte_order_mark_renders_the_sam
 
 def test_hidden_files_and_backups_of_editors_are_no_templates(tmp_path: Path) -> None:
     write(tmp_path, "chart/templates/.deployment.yaml.swp", b"\x00\xff")
+    write(tmp_path, "chart/templates/.hidden.yaml", b"\x00\xff")
+    write(tmp_path, "chart/templates/deployment.yaml.bak", b"\x00\xff")
+    write(tmp_path, "chart/templates/deployment.yaml~", b"\x00\xff")
+    write(tmp_path, "README.md", b"\x00\xff")
     assert load_templates(tmp_path).files == load_templates().files
 
 
