@@ -17,10 +17,10 @@ __all__ = ["Place", "partial", "place_at"]
 
 
 class Place:
-    """A place of the spec: the field there and the model that holds the field."""
+    """A place of a file: what may stand there, and the field when it is one of a model."""
 
-    def __init__(self, owner: type[BaseModel] | None, field: FieldInfo | None) -> None:
-        self.owner, self.field = owner, field
+    def __init__(self, annotation: Any, field: FieldInfo | None = None) -> None:
+        self.annotation, self.field = annotation, field
 
     @property
     def description(self) -> str:
@@ -31,8 +31,7 @@ class Place:
     @cached_property
     def keys(self) -> list[str]:
         """Return the keys that a mapping at this place may have."""
-        models = list(_models(self.field.annotation)) if self.field else [self.owner]
-        return [key for model in models if model for key in _fields(model)]
+        return [key for model in _models(self.annotation) for key in _fields(model)]
 
     @cached_property
     def _schema(self) -> Mapping[str, Any]:
@@ -67,7 +66,7 @@ class Place:
 
     def flag_owner(self, name: str) -> str | None:
         """Return the field of this engine that sets the flag ``--name``, None for others."""
-        for model in _models(self.field.annotation) if self.field else ():
+        for model in _models(self.annotation):
             if issubclass(model, EngineSettings):
                 owner = model.reserved_arguments().get("--" + name.replace("_", "-"))
                 if owner:
@@ -88,16 +87,15 @@ class Place:
 
 def place_at(model: type[BaseModel], path: tuple[str | int, ...], data: object) -> Place:
     """Return the place that ``path`` leads to; ``data`` decides between kinds of engines."""
-    owner: type[BaseModel] | None = None
-    field: FieldInfo | None = None
     current: Any = model
+    field: FieldInfo | None = None
     for step in path:
         chosen = _choose(current, data)
-        owner = chosen if isinstance(chosen, type) and issubclass(chosen, BaseModel) else None
-        field = _fields(owner).get(str(step)) if owner else None
-        current = field.annotation if field else _element(chosen)
+        is_model = isinstance(chosen, type) and issubclass(chosen, BaseModel)
+        field = _fields(chosen).get(str(step)) if is_model else None
+        current = field.annotation if field else None if is_model else _element(chosen)
         data = _child(data, step)
-    return Place(owner, field) if path else Place(model, None)
+    return Place(current, field)
 
 
 ModelT = TypeVar("ModelT", bound=BaseModel)

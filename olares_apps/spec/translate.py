@@ -121,8 +121,16 @@ class _Case:
         return _kind(self.value)
 
 
+def _spot(path: FieldPath, positions: Places) -> Spot | None:
+    """Return where a value stands: at its key when the value only begins on a later line."""
+    key, value = positions.key(path), positions.value(path)
+    if not key or not value or key.line == value.line:
+        return value
+    return Spot(key.line, key.column, value.written)
+
+
 def _conflict(found: Conflict, positions: Places) -> _Fault:
-    spot = positions.value(found.path) or positions.nearest(found.path)
+    spot = _spot(found.path, positions) or positions.nearest(found.path)
     return _Fault(found.path, spot, found.message, found.hint, spot.written or None)
 
 
@@ -131,9 +139,8 @@ def _fault(
 ) -> _Fault:
     path, of_key = _path(item["loc"], data)
     kind: str = item["type"]
-    spot = positions.value(path)
-    if of_key or kind == "extra_forbidden":
-        spot = positions.key(path)
+    at_key = of_key or kind == "extra_forbidden"
+    spot = positions.key(path) if at_key else _spot(path, positions)
     found = spot is not None and kind != "missing"
     spot = spot or positions.nearest(path)
     case = _Case(
