@@ -105,6 +105,13 @@ class Renderable:
             facts=spec_facts(spec, engine.facts(spec)),
             gpu_memory=self._needs.gpu[0].removesuffix("Gi") if self._needs.gpu else None,
         )
+        self._i18n = {
+            locale: manifests.locale_file(spec.title, page) for locale, page in self._texts.items()
+        }
+        self._locale_files = {
+            f"i18n/{locale}/OlaresManifest.yaml": dump(page).encode()
+            for locale, page in self._i18n.items()
+        }
         download = _download(files, templates)
         waiting = resources.download_seconds(files, usable) + launch.probe.load_seconds
         self._context = _context(spec, launch, download, _assets(launch, assets or {}), waiting)
@@ -114,7 +121,7 @@ class Renderable:
         spec, traits = self.spec, traits_of(generation)
         objects = self._objects(traits)
         found = platform.references(objects.values())
-        texts, text = self._texts, self._texts[DEFAULT_LOCALE]
+        text = self._texts[DEFAULT_LOCALE]
         manifest = manifests.manifest(
             spec,
             generation,
@@ -122,27 +129,26 @@ class Renderable:
             version=version,
             publisher=self._publisher,
             text=text,
-            locales=list(texts),
+            locales=list(self._texts),
             needs=self._needs,
             permission=platform.permission(found, traits),
             envs=platform.environment(found),
         )
         chart = manifests.chart_yaml(spec, version=version, publisher=self._publisher, text=text)
-        i18n = {locale: manifests.locale_file(spec.title, page) for locale, page in texts.items()}
         written = {
             "Chart.yaml": dump(chart),
             "OlaresManifest.yaml": dump(manifest),
             "values.yaml": dump(platform.values(spec.app, found, traits)),
             **objects,
-            **{f"i18n/{locale}/OlaresManifest.yaml": dump(page) for locale, page in i18n.items()},
         }
+        contents = {path: text.encode() for path, text in written.items()} | self._locale_files
         return ChartTree(
             app=spec.app,
             version=version,
             generation=generation.name,
-            files={path: written[path].encode() for path in sorted(written)},
+            files={path: contents[path] for path in sorted(contents)},
             manifest=manifest,
-            i18n=i18n,
+            i18n=self._i18n,
         )
 
     def _objects(self, traits: Traits) -> dict[str, str]:
