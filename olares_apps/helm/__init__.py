@@ -17,6 +17,14 @@ from olares_apps.helm.manifests import RenderedObject, parse_manifests, read_man
 from olares_apps.helm.profiles import HELM, HYDRATION, Profile
 from olares_apps.helm.render import KUBE_VERSION, render_chart, render_text
 from olares_apps.helm.semver_range import version_matches
+from olares_apps.helm.uses import (
+    ContextUse,
+    FunctionUse,
+    NamedTemplateUse,
+    TemplateUses,
+    ValueUse,
+    template_uses,
+)
 
 __all__ = [
     "HELM",
@@ -24,20 +32,26 @@ __all__ = [
     "KUBE_VERSION",
     "AuthorError",
     "ChartError",
+    "ContextUse",
     "ExecutionError",
+    "FunctionUse",
     "LimitExceeded",
     "Limits",
     "ManifestError",
+    "NamedTemplateUse",
     "NilAccess",
     "Profile",
     "RenderedObject",
     "TemplateError",
     "TemplateSyntaxError",
+    "TemplateUses",
     "UnknownFunction",
+    "ValueUse",
     "YamlError",
     "parse_manifests",
     "read_manifests",
     "render_chart",
     "render_text",
+    "template_uses",
     "version_matches",
 ]

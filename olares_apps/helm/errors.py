@@ -112,7 +112,7 @@ class LimitExceeded(RenderError):
         self.limit, self.allowed, self.file, self.line = limit, allowed, file, line
         where = f"{file}:{line}: " if file else ""
         super().__init__(
-            f"{where}rendering stopped: more than {allowed:g} {_UNITS[limit]}",
+            f"{where}rendering stopped: more than {allowed:,.10g} {_UNITS[limit]}",
             hint="a template that loops or includes itself never ends; look at the line named here",
         )
 

@@ -10,7 +10,7 @@ from olares_apps.helm.calls import Function
 from olares_apps.helm.errors import ExecutionError, LimitExceeded
 from olares_apps.helm.expressions import Expressions, Frame
 from olares_apps.helm.goformat import format_value
-from olares_apps.helm.govalues import NIL, TooLarge, is_true
+from olares_apps.helm.govalues import NIL, SIZE_LIMIT, TooLarge, is_true
 from olares_apps.helm.limits import Budget
 from olares_apps.helm.syntax import (
     Action,
@@ -117,8 +117,8 @@ class Evaluation(Expressions):
     def _printed(self, value: Any, node: Node) -> str:
         try:
             return format_value(value)
-        except TooLarge as error:
-            raise self._fault(ExecutionError, str(error), node) from None
+        except TooLarge:
+            raise self._limit("output_bytes", SIZE_LIMIT, node) from None
 
     def _if(self, dot: Any, node: If) -> bool | None:
         mark = len(self.current.variables)

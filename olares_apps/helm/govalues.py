@@ -193,17 +193,26 @@ def check_size(value: Any) -> None:
 
 
 def deep_equal(left: Any, right: Any) -> bool:
-    """Compare like Go's ``reflect.DeepEqual``: values of different types are never equal."""
+    """Compare like Go's ``reflect.DeepEqual``: values of different types are never equal.
+
+    Raises :class:`TooLarge` for maps and lists beyond :data:`SIZE_LIMIT`.
+    """
+    if isinstance(left, (dict, list)) and isinstance(right, (dict, list)):
+        check_size(left)
+    return _same(left, right)
+
+
+def _same(left: Any, right: Any) -> bool:
     if left is right:
         return True
     if type(left) is not type(right):
         return False
     if isinstance(left, dict):
         return left.keys() == right.keys() and all(
-            deep_equal(item, right[key]) for key, item in left.items()
+            _same(item, right[key]) for key, item in left.items()
         )
     if isinstance(left, list):
-        return len(left) == len(right) and all(map(deep_equal, left, right))
+        return len(left) == len(right) and all(map(_same, left, right))
     return bool(left == right)
 
 

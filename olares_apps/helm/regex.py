@@ -13,7 +13,7 @@ from olares_apps.helm.calls import CallFailed
 
 __all__ = ["WORD_CHARACTERS", "CharacterTest", "Op", "Regex"]
 
-_MAX_WORK = 20_000_000
+_MAX_WORK = 2_000_000
 CharacterTest = Callable[[str], bool]
 WORD_CHARACTERS = frozenset("0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_")
 

@@ -236,6 +236,8 @@ def _plain_data(value: Any) -> Any:
         return {key: _plain_data(item) for key, item in value.items()}
     if isinstance(value, list):
         return [_plain_data(item) for item in value]
+    if isinstance(value, int) and not isinstance(value, bool):
+        return int(value)
     return None if value is NIL else value
 
 

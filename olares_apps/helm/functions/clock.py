@@ -140,7 +140,10 @@ def _duration(value: Any) -> str:
 
 
 def _duration_round(value: Any) -> str:
-    seconds = abs(_seconds(value)) if isinstance(value, str) else abs(float(to_int64(value))) / 1e9
+    try:
+        seconds = abs(_seconds(value) if isinstance(value, str) else to_int64(value) / 1e9)
+    except CallFailed:
+        return "0s"
     for unit, size in (("y", 31536000), ("mo", 2592000), ("d", 86400), ("h", 3600), ("m", 60)):
         if seconds >= size:
             return f"{int(seconds // size)}{unit}"

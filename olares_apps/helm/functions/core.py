@@ -1,6 +1,5 @@
 """The functions that Go's text/template brings itself (``text/template/funcs.go``)."""
 
-import html
 from collections.abc import Mapping
 from typing import Any, Final
 from urllib.parse import quote_plus
@@ -13,6 +12,9 @@ from olares_apps.helm.govalues import StringMap, deep_equal, is_true, kind_of, t
 __all__ = ["CORE", "byte_length", "index_value"]
 
 _COMPARABLE = {"bool": "bool", "int": "int", "int64": "int", "float64": "float", "string": "string"}
+_HTML_ESCAPES = str.maketrans(
+    {"\0": "\ufffd", '"': "&#34;", "'": "&#39;", "&": "&amp;", "<": "&lt;", ">": "&gt;"}
+)
 _JS_ESCAPES = str.maketrans(
     {
         **{"\\": "\\\\", "'": "\\'", '"': '\\"', "<": "\\u003C", ">": "\\u003E"},
@@ -137,8 +139,7 @@ def _escape_js(*values: Any) -> str:
 
 
 def _escape_html(*values: Any) -> str:
-    text = html.escape(go_print(*values)).replace("&quot;", "&#34;").replace("&#x27;", "&#39;")
-    return text.replace("\0", "\ufffd")
+    return go_print(*values).translate(_HTML_ESCAPES)
 
 
 def _call(function: Any, *arguments: Any) -> Any:

@@ -9,6 +9,7 @@ from olares_apps.helm.goformat import format_value
 from olares_apps.helm.govalues import (
     NilMap,
     StringList,
+    TooLarge,
     check_size,
     deep_equal,
     is_empty,
@@ -17,6 +18,8 @@ from olares_apps.helm.govalues import (
 )
 
 __all__ = ["DATA", "coalesce", "dig"]
+
+_MAX_COMPARISONS = 10_000_000
 
 
 # Any value
@@ -32,6 +35,8 @@ def coalesce(*values: Any) -> Any:
 
 
 def _deep_copy(value: Any) -> Any:
+    if value is None:
+        raise CallFailed("call on a nil value")
     check_size(value)
     return _copy(value)
 
@@ -42,11 +47,6 @@ def _copy(value: Any) -> Any:
     if isinstance(value, list):
         return [_copy(item) for item in value]
     return value
-
-
-def _deep_equal(left: Any, right: Any) -> bool:
-    check_size(left)
-    return deep_equal(left, right)
 
 
 def _type_is_like(wanted: str, value: Any) -> bool:
@@ -154,10 +154,14 @@ def _has(needle: Any, haystack: Any) -> bool:
 
 
 def _without(items: list[Any], *omitted: Any) -> list[Any]:
+    if len(items) * len(omitted) > _MAX_COMPARISONS:
+        raise TooLarge
     return [item for item in items if not any(deep_equal(item, other) for other in omitted)]
 
 
 def _unique(items: list[Any]) -> list[Any]:
+    if len(items) ** 2 > _MAX_COMPARISONS:
+        raise TooLarge
     result: list[Any] = []
     for item in items:
         if not any(deep_equal(item, known) for known in result):
@@ -209,7 +213,7 @@ DATA: Final[Mapping[str, Function]] = {
     "coalesce": fn("any...", coalesce),
     "concat": fn("any...", _concat),
     "deepCopy": fn("any", _deep_copy),
-    "deepEqual": fn("any any", _deep_equal),
+    "deepEqual": fn("any any", deep_equal),
     "default": fn("any any...", _default),
     "dict": fn("any...", _dict),
     "dig": fn("any...", dig),

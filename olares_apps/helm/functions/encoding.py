@@ -62,7 +62,7 @@ def _as_map(text: str, read: Callable[[str], Any]) -> dict[str, Any]:
         return {"Error": str(error)}
     if value is None or isinstance(value, dict):
         return value or {}
-    kind = "array" if isinstance(value, list) else type_name(value)
+    kind = {list: "array", float: "number"}.get(type(value)) or type_name(value)
     reason = f"cannot unmarshal {kind} into Go value of type map[string]interface {{}}"
     return {"Error": f"json: {reason}"}
 
@@ -78,14 +78,14 @@ def _as_list(text: str, read: Callable[[str], Any]) -> list[Any]:
     return ["json: cannot unmarshal object into Go value of type []interface {}"]
 
 
-def _decoded(decode: Callable[[str], bytes]) -> Callable[[str], str]:
+def _decoded(name: str, decode: Callable[[str], bytes]) -> Callable[[str], str]:
     """Return a decoder whose faults are the text that it gives, as Sprig's are."""
 
     def run(text: str) -> str:
         try:
             return decode(text.replace("\n", "").replace("\r", "")).decode(errors="replace")
         except (binascii.Error, ValueError) as error:
-            return f"illegal base64 data: {error}"
+            return f"illegal {name} data: {error}"
 
     return run
 
@@ -144,9 +144,9 @@ def _url_join(parts: dict[str, Any]) -> str:
 
 ENCODING: Final[Mapping[str, Function]] = {
     "adler32sum": fn("string", lambda text: str(zlib.adler32(text.encode()))),
-    "b32dec": fn("string", _decoded(base64.b32decode)),
+    "b32dec": fn("string", _decoded("base32", base64.b32decode)),
     "b32enc": fn("string", lambda text: base64.b32encode(text.encode()).decode()),
-    "b64dec": fn("string", _decoded(lambda text: base64.b64decode(text, validate=True))),
+    "b64dec": fn("string", _decoded("base64", lambda text: base64.b64decode(text, validate=True))),
     "b64enc": fn("string", lambda text: base64.b64encode(text.encode()).decode()),
     "base": fn("string", go_base),
     "clean": fn("string", lambda path: posixpath.normpath(path or ".")),

@@ -1,7 +1,6 @@
 """Text functions of Sprig, the function library that Helm adds to Go's templates."""
 
 import re
-import textwrap
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -97,8 +96,14 @@ def title(text: str) -> str:
     return re.sub(r"(?<![\w])[^\W\d_]", lambda match: match[0].upper(), text)
 
 
-def _words(text: str) -> list[str]:
-    return re.findall(r"[A-Z]+(?![a-z])\d*|[A-Z]?[a-z]+\d*|\d+|[^\W\d_a-zA-Z]+", text)
+def _connected(connector: str) -> Callable[[str], str]:
+    """Return a function that joins the words of a name; ``HTTPServer`` has two."""
+
+    def run(text: str) -> str:
+        text = re.sub(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])", "_", text)
+        return re.sub(r"[\s_-]+", connector, text).lower()
+
+    return run
 
 
 def _untitle(text: str) -> str:
@@ -131,14 +136,25 @@ def _abbrev_both(left: int, right: int, text: str) -> str:
 
 
 def _wrap(width: int, text: str, separator: str = "\n", *, breaks: bool = False) -> str:
-    wrapper = textwrap.TextWrapper(
-        max(width, 1),
-        break_long_words=breaks,
-        break_on_hyphens=False,
-        replace_whitespace=False,
-        expand_tabs=False,
-    )
-    return separator.join(wrapper.wrap(text))
+    """Break lines at spaces; ``breaks`` cuts a word that is longer than ``width``."""
+    width = max(width, 1)
+    lines, start = [], 0
+    while len(text) - start > width:
+        if text[start] == " ":
+            start += 1
+            continue
+        space = text.rfind(" ", start, start + width + 1)
+        if space < 0 and breaks:
+            lines.append(text[start : start + width])
+            start += width
+            continue
+        if space < 0:
+            space = text.find(" ", start + width)
+        if space < 0:
+            break
+        lines.append(text[start:space])
+        start = space + 1
+    return (separator or "\n").join([*lines, text[start:]])
 
 
 def _numbered(parts: list[str]) -> StringMap:
@@ -146,8 +162,12 @@ def _numbered(parts: list[str]) -> StringMap:
 
 
 def _split(separator: str, text: str, count: int = -1) -> list[str]:
+    if count == 0:
+        return []
     if separator:
         return text.split(separator, count - 1 if count > 0 else -1)
+    if 0 < count < len(text):
+        return [*text[: count - 1], text[count - 1 :]]
     return list(text)
 
 
@@ -269,7 +289,7 @@ TEXT: Final[Mapping[str, Function]] = {
     "indent": fn("int string", indent),
     "initials": fn("string", lambda text: "".join(word[0] for word in text.split())),
     "join": fn("string any", lambda separator, value: separator.join(strings_of(value))),
-    "kebabcase": fn("string", lambda text: "-".join(_words(text)).lower()),
+    "kebabcase": fn("string", _connected("-")),
     "lower": fn("string", str.lower),
     "nindent": fn("int string", lambda count, text: "\n" + indent(count, text)),
     "nospace": fn("string", lambda text: "".join(c for c in text if c not in _SPACE)),
@@ -278,7 +298,7 @@ TEXT: Final[Mapping[str, Function]] = {
     "repeat": fn("int string", repeat),
     "replace": fn("string string string", lambda old, new, text: text.replace(old, new)),
     "seq": fn("int...", _seq),
-    "snakecase": fn("string", lambda text: "_".join(_words(text)).lower()),
+    "snakecase": fn("string", _connected("_")),
     "sortAlpha": fn("any", lambda value: StringList(sorted(strings_of(value)))),
     "split": fn("string string", lambda separator, text: _numbered(_split(separator, text))),
     "splitList": fn("string string", lambda separator, text: StringList(_split(separator, text))),
