@@ -15,6 +15,7 @@ from typing import Any, Final
 from yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 
 from olares_apps.errors import Problem, SpecError
+from olares_apps.spec.types import check_text, check_version
 from olares_apps.spec.yaml_source import compose, read_mapping, unify_line_ends
 
 __all__ = ["add_release", "set_version"]
@@ -28,8 +29,9 @@ _NOT_A_BLOCK: Final = re.compile(rf"{_ODD.pattern}|\t|\A[ \n]| (?:\n|\Z)|\n\n\Z"
 def set_version(text: str, version: str, *, path: PurePath = _FILE) -> str:
     """Return a spec's text with another ``version``; quotes, comments and line ends stay.
 
-    Raises SpecError when the file cannot be edited safely.
+    Raises SpecError when the version is none or the file cannot be edited safely.
     """
+    _valid(version, check_version, path, "version")
     node = _child(compose(text, path), "version")
     if node is None:
         raise _refused("is missing", path)
@@ -46,9 +48,11 @@ def add_release(text: str, version: str, notes: str, *, path: PurePath = _FILE) 
     """Return a spec's text with a new first entry of ``releases``; everything else stays.
 
     The list is made when there is none. An entry of that version with the same notes already
-    in place gives the text unchanged. Raises SpecError when the version is listed with other
-    notes, or when the file cannot be edited safely.
+    in place gives the text unchanged. Raises SpecError for a version or notes that no spec may
+    hold, when the version is listed with other notes, or when the file cannot be edited safely.
     """
+    _valid(version, check_version, path, "version")
+    _valid(notes, check_text, path, "notes")
     releases = read_mapping(unify_line_ends(text), path).get("releases")
     entries = releases if isinstance(releases, list) else []
     known = [item for item in entries if isinstance(item, dict) and item.get("version") == version]
@@ -66,6 +70,14 @@ def add_release(text: str, version: str, notes: str, *, path: PurePath = _FILE) 
         data["releases"] = [{"version": version, "notes": notes}, *entries]
 
     return _verified(text, edited, change, path)
+
+
+def _valid(value: str, check: Callable[[str], str], path: PurePath, field: str) -> None:
+    """Refuse a value that would make the edited file unusable."""
+    try:
+        check(value)
+    except ValueError as error:
+        raise SpecError([Problem(f"{value[:40]!r} {error}", path, field=field)]) from None
 
 
 def _with_release(

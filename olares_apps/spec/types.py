@@ -35,6 +35,8 @@ __all__ = [
     "Url",
     "Version",
     "app_id",
+    "check_text",
+    "check_version",
 ]
 
 # Folder names the official route reserves, and system apps whose id must not be taken.
@@ -108,7 +110,8 @@ def _entrance_title(value: str) -> str:
     return value
 
 
-def _version(value: str) -> str:
+def check_version(value: str) -> str:
+    """Return a valid version; raises ValueError whose message completes "<value> ..."."""
     if re.match(r"[vV]\d", value, re.ASCII):
         raise ValueError(f"must not begin with {value[0]}: drop the leading {value[0]}")
     if "+" in value:
@@ -178,7 +181,8 @@ def _model_path(value: str) -> str:
     return value
 
 
-def _text(value: str) -> str:
+def check_text(value: str) -> str:
+    """Return valid free text; raises ValueError whose message completes "<value> ..."."""
     found = _CONTROL.search(value)
     if found:
         line = value.count("\n", 0, found.start()) + 1
@@ -230,7 +234,7 @@ EntranceTitle = Annotated[
 ]
 Version = Annotated[
     StrictStr,
-    AfterValidator(_version),
+    AfterValidator(check_version),
     _schema(pattern=r"^\d+\.\d+\.\d+$", maxLength=VERSION_CHARACTERS, examples=["1.0.2"]),
 ]
 Alias = Annotated[
@@ -273,5 +277,5 @@ EnvName = Annotated[
 ]
 Locale = Annotated[StrictStr, AfterValidator(_locale)]
 Line = Annotated[StrictStr, AfterValidator(_line), _schema(minLength=1, maxLength=LINE_CHARACTERS)]
-Text = Annotated[StrictStr, AfterValidator(_text)]
-ArgumentText = Annotated[StrictStr, AfterValidator(_text)]
+Text = Annotated[StrictStr, AfterValidator(check_text)]
+ArgumentText = Annotated[StrictStr, AfterValidator(check_text)]
