@@ -101,7 +101,10 @@ def helm_seconds(root: Path) -> float:
     out.mkdir()
     begin = time.perf_counter()
     for chart in charts[:SAMPLE]:
-        for arguments in (["template", "bench", chart], ["package", chart, "-d", out]):
+        for arguments in (
+            ["template", "bench", str(chart)],
+            ["package", str(chart), "-d", str(out)],
+        ):
             subprocess.run([HELM, *arguments], check=True, capture_output=True)
     seconds = time.perf_counter() - begin
     shutil.rmtree(out)
