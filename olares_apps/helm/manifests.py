@@ -87,14 +87,18 @@ def parse_manifests(rendered: Mapping[str, str]) -> list[RenderedObject]:
 
 
 def _documents(text: str) -> Iterator[tuple[int, str]]:
-    """Yield line and text of every document that is not blank."""
+    """Yield line and text of every document that is not blank.
+
+    Helm cuts white space off both ends and puts one line break after it, which matters to a
+    block scalar at the end.
+    """
     start = 0
     for separator in [*_SEPARATOR.finditer(text), None]:
         end = len(text) if separator is None else separator.start()
         document = text[start:end]
         if document.strip():
             begin = start + len(document) - len(document.lstrip())
-            yield text.count("\n", 0, begin) + 1, document.strip()
+            yield text.count("\n", 0, begin) + 1, document.strip() + "\n"
         start = end if separator is None else separator.end()
 
 

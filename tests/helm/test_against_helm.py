@@ -162,6 +162,40 @@ def test_values_reach_charts_and_sub_charts_as_in_helm(
     assert rendered["templates/NOTES.txt"] == "Installed rel"
 
 
+HEAD = "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: NAME}\n"
+DOCUMENTS = {
+    "block-at-end": HEAD + "data:\n  a: |\n    one\n    two\n",
+    "block-without-line-break": HEAD + "data:\n  a: |\n    one",
+    "block-and-blank-lines": HEAD + "data:\n  a: |\n    one\n\n\n",
+    "block-strips": HEAD + "data:\n  a: |-\n    one\n\n",
+    "folded": HEAD + "data:\n  a: >\n    one\n    two\n\n    three\n",
+    "comments": "# first\n---\n# second\n" + HEAD + "# last\n---\n# nothing\n",
+    "separators": "---\n---\n" + HEAD + "\n---\n---\n",
+    "separator-comment": "--- # here\n" + HEAD,
+    "dashes-in-text": HEAD + 'data:\n  a: "x --- y"\n  b: |\n    ---\n    --- z\n',
+    "crlf": (HEAD + "data:\n  a: |\n    one\n    two\n").replace("\n", "\r\n"),
+    "tabs": HEAD + 'data:\n  a: "x\\ty"\n  b: x\ty\n',
+    "merge-keys": HEAD + "x-a: &a {k: '1', l: '2'}\ndata:\n  <<: *a\n  l: '3'\n",
+    "quoted-kinds": HEAD + "data: {a: 'y', b: \"no\", c: '1', d: '0x1', e: '~', f: '2024-01-01'}\n",
+    "emoji": HEAD + "data: {a: '🔥 é → ×', b: \"\\U0001F525\"}\n",
+}
+
+
+@pytest.mark.parametrize("helm", helm_params())
+def test_files_are_cut_into_objects_as_helm_cuts_them(helm: Path, tmp_path: Path) -> None:
+    templates = {f"{name}.yaml": text.replace("NAME", name) for name, text in DOCUMENTS.items()}
+    files = chart_files(templates)
+    printed = helm_template(helm, write_chart(files, tmp_path))
+
+    objects = parse_manifests(
+        render_chart(files, values=None, release_name="r", namespace="default", profile=HELM)
+    )
+
+    expected = {item["metadata"]["name"]: item.get("data") for item in printed}
+    assert {item.name: item.data.get("data") for item in objects} == expected
+    assert len(objects) == len(DOCUMENTS)
+
+
 @pytest.mark.parametrize("helm", helm_params())
 def test_every_function_name_is_one_that_helm_knows(helm: Path, tmp_path: Path) -> None:
     calls = "".join(f"{{{{ {name} }}}}" for name in sorted(HELM.functions))

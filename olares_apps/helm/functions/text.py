@@ -65,6 +65,11 @@ def strings_of(value: Any) -> StringList:
     return StringList(format_value(item) for item in items if item is not None)
 
 
+def _sort_alpha(value: Any) -> StringList:
+    items = strings_of(value) if isinstance(value, list) else [format_value(value)]
+    return StringList(sorted(items, key=lambda text: text.encode(errors="replace")))
+
+
 def cut_bytes(text: str, start: int | None, end: int | None) -> str:
     """Return a part of the text; the places count bytes, as in Go."""
     if text.isascii():
@@ -299,7 +304,7 @@ TEXT: Final[Mapping[str, Function]] = {
     "replace": fn("string string string", lambda old, new, text: text.replace(old, new)),
     "seq": fn("int...", _seq),
     "snakecase": fn("string", _connected("_")),
-    "sortAlpha": fn("any", lambda value: StringList(sorted(strings_of(value)))),
+    "sortAlpha": fn("any", _sort_alpha),
     "split": fn("string string", lambda separator, text: _numbered(_split(separator, text))),
     "splitList": fn("string string", lambda separator, text: StringList(_split(separator, text))),
     "splitn": fn("string int string", lambda sep, count, text: _numbered(_split(sep, text, count))),
