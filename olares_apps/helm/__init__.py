@@ -1,5 +1,6 @@
 """Rendering Helm charts in Python, as Helm does and as the device's first pass does."""
 
+from olares_apps.helm.calls import CallFailed
 from olares_apps.helm.errors import (
     AuthorError,
     ChartError,
@@ -16,7 +17,7 @@ from olares_apps.helm.limits import Limits
 from olares_apps.helm.manifests import RenderedObject, parse_manifests, read_manifests
 from olares_apps.helm.profiles import HELM, HYDRATION, Profile
 from olares_apps.helm.render import KUBE_VERSION, render_chart, render_text
-from olares_apps.helm.semver_range import version_matches
+from olares_apps.helm.semver_range import parse_version, version_matches
 from olares_apps.helm.uses import (
     ContextUse,
     FunctionUse,
@@ -31,6 +32,7 @@ __all__ = [
     "HYDRATION",
     "KUBE_VERSION",
     "AuthorError",
+    "CallFailed",
     "ChartError",
     "ContextUse",
     "ExecutionError",
@@ -49,6 +51,7 @@ __all__ = [
     "ValueUse",
     "YamlError",
     "parse_manifests",
+    "parse_version",
     "read_manifests",
     "render_chart",
     "render_text",
