@@ -53,6 +53,8 @@ def run(argv: Sequence[str] | None = None) -> int:
         result = cli.main(
             args=None if argv is None else list(argv), prog_name="olapps", standalone_mode=False
         )
+        # A reader that has gone away is met here, not when the interpreter ends.
+        sys.stdout.flush()
     except click.exceptions.Exit as exit_:
         return exit_.exit_code
     except click.Abort:

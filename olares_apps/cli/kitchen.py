@@ -6,13 +6,14 @@ from pathlib import Path
 
 from olares_apps.cli.workbench import Workbench, all_facts
 from olares_apps.engines.registry import spec_model
-from olares_apps.errors import WorkspaceError
+from olares_apps.errors import Problem, SpecError
 from olares_apps.generations import Generation, get_generation
 from olares_apps.market.candidates import Icon
 from olares_apps.render import Renderable
 from olares_apps.render.chart import ChartTree
 from olares_apps.render.folder import write, write_file
 from olares_apps.spec.loader import LoadedSpec, load_spec
+from olares_apps.spec.yaml_source import decode
 
 __all__ = ["WorkspaceKitchen"]
 
@@ -46,7 +47,7 @@ class WorkspaceKitchen:
 
     def read(self, loaded: LoadedSpec) -> str:
         """Return the text of the spec's file, line ends untouched."""
-        return self._path(loaded).read_bytes().decode("utf-8")
+        return decode(self._path(loaded).read_bytes(), loaded.path)
 
     def icon(self, app: str) -> Icon | None:
         """Return the curator's icon of an app; raises ArchiveError for one that is no icon."""
@@ -83,5 +84,5 @@ class WorkspaceKitchen:
     def _path(self, loaded: LoadedSpec) -> Path:
         path = self.bench.workspace.root / loaded.path
         if not path.is_file():
-            raise WorkspaceError(f"{loaded.path} is gone", hint="run the command again")
+            raise SpecError([Problem("is gone", loaded.path, hint="run the command again")])
         return path

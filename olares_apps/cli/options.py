@@ -14,11 +14,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
     """Complete spec names of the workspace around the current folder; never fails."""
+    from olares_apps.cli.stores import workspace_root
     from olares_apps.errors import OlappsError
-    from olares_apps.spec.workspace import find_root, load_config
+    from olares_apps.spec.workspace import load_config
 
     try:
-        root = find_root(Path.cwd())
+        root = workspace_root(ctx.params.get("root"))
         folder = root / load_config(root).workspace.specs
         names = sorted(path.stem for path in folder.glob("*.yaml"))
     except (OlappsError, OSError):
@@ -37,6 +38,7 @@ def output_option(*more: str) -> Callable[[F], F]:
     """Add ``--output``; ``more`` are forms besides text and json."""
     return click.option(
         "--output",
+        envvar="OLAPPS_OUTPUT",
         type=click.Choice(["text", "json", *more]),
         default="text",
         show_default=True,
@@ -70,6 +72,7 @@ def market_option(command: F) -> F:
     """Add ``--market``."""
     return click.option(
         "--market",
+        envvar="OLAPPS_MARKET",
         metavar="NAME|ADDRESS",
         help="Market of olapps.toml by name, or an address such as dir:PATH.",
     )(command)

@@ -74,7 +74,7 @@ def command(
 
 def _print_text(url: str, report: "WorkflowReport") -> None:
     changed = [app for app in report.apps if app.action != "unchanged"]
-    if not changed:
+    if not report.changed:
         click.echo(f"nothing changed: {len(report.apps)} apps are published as they are ({url})")
         return
     out.table(

@@ -1,12 +1,13 @@
 """Which market a command talks to."""
 
+import os
 from pathlib import Path
 
 from olares_apps.errors import WorkspaceError
 from olares_apps.market.store import Store, open_store
 from olares_apps.spec.workspace import find_root, load_config
 
-__all__ = ["is_address", "store_for", "store_of"]
+__all__ = ["is_address", "store_for", "workspace_root"]
 
 
 def is_address(text: str) -> bool:
@@ -14,9 +15,13 @@ def is_address(text: str) -> bool:
     return text.startswith(("dir:", "http://", "https://"))
 
 
-def store_of(root: Path, address: str) -> Store:
-    """Return the store at an address; a relative folder lies in the workspace."""
-    return open_store(address, base=root)
+def workspace_root(root: Path | None = None) -> Path:
+    """Return the workspace: the given one, $OLAPPS_WORKSPACE, or the one around the folder.
+
+    Raises WorkspaceError when there is none.
+    """
+    named = root or os.environ.get("OLAPPS_WORKSPACE")
+    return Path(named).resolve() if named else find_root(Path.cwd())
 
 
 def store_for(market: str | None, root: Path | None = None) -> Store:
@@ -28,7 +33,7 @@ def store_for(market: str | None, root: Path | None = None) -> Store:
     if market and is_address(market):
         return open_store(market, base=Path.cwd())
     try:
-        top = root or find_root(Path.cwd())
+        top = workspace_root(root)
     except WorkspaceError as error:
         raise WorkspaceError(
             error.message, hint="or name a market by address: --market dir:PATH"

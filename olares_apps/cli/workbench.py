@@ -1,12 +1,12 @@
 """What most commands begin with: the workspace, its templates, its specs ready to render."""
 
-import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from olares_apps.cli.stores import workspace_root
 from olares_apps.engines.registry import get_engine, spec_model
 from olares_apps.errors import Problem, SpecError
 from olares_apps.generations import GENERATIONS, Generation, get_generation
@@ -17,7 +17,7 @@ from olares_apps.render.versions import archive_version
 from olares_apps.spec.facts import facts
 from olares_apps.spec.loader import LoadedSpec
 from olares_apps.spec.models import AppSpec
-from olares_apps.spec.workspace import Workspace, find_root, load_workspace
+from olares_apps.spec.workspace import Workspace, load_workspace
 
 __all__ = ["Workbench", "all_facts", "open_workbench"]
 
@@ -73,6 +73,13 @@ class Workbench:
             version = archive_version(ready.spec.version, GENERATIONS.index(generation))
         return ready.chart(generation, version)
 
+    def charts_of(
+        self, loaded: LoadedSpec, generations: Sequence[Generation]
+    ) -> list[tuple[Generation, ChartTree]]:
+        """Render a spec for several generations."""
+        ready = self.renderable(loaded)
+        return [(generation, self.chart(ready, generation)) for generation in generations]
+
     def chart_folder(self, top: Path, chart: ChartTree) -> Path:
         """Return where a chart lies below the folder of charts."""
         return top / chart.generation / chart.app
@@ -91,6 +98,5 @@ def open_workbench(root: Path | None = None) -> Workbench:
 
     Raises WorkspaceError, SpecError or RenderError.
     """
-    top = root or Path(os.environ.get("OLAPPS_WORKSPACE") or find_root(Path.cwd()))
-    workspace = load_workspace(top.resolve(), model=spec_model(), facts=all_facts)
+    workspace = load_workspace(workspace_root(root), model=spec_model(), facts=all_facts)
     return Workbench(workspace, load_templates(workspace.folder("templates")))

@@ -1,7 +1,8 @@
 """What a publish would make of one spec: whether it changed, its next version, its new text.
 
-Content is compared as it renders at version 0.0.0, so neither a version number nor the tool's
-own edits of a spec count as a change, and a change of a template does.
+Content is compared as it renders at version 0.0.0, so the tool's own edits of a spec do not
+count as a change, and a change of a template does. A version that somebody raised by hand
+above everything published is a wish to publish, whatever the content.
 """
 
 from collections.abc import Mapping, Sequence
@@ -56,11 +57,11 @@ def propose(
         return Proposal(Intent.NEW, spec.version, {})
     published = {name: archive.version for name, archive in entry.current.items()}
     contents = {name: archive.content for name, archive in entry.current.items()}
-    if entry.live and all(contents.get(name) == digest for name, digest in digests.items()):
-        return Proposal(Intent.UNCHANGED, spec.version, published)
     intent = Intent.UPDATE if entry.live else Intent.NEW
     if Version.parse(spec.version) > Version.parse(entry.greatest):
         return Proposal(intent, spec.version, published)
+    if entry.live and all(contents.get(name) == digest for name, digest in digests.items()):
+        return Proposal(Intent.UNCHANGED, spec.version, published)
     upcoming = bump(entry.greatest, level or "patch")
     if level is None:
         raise VersionRefused(

@@ -1,20 +1,24 @@
 """From specs to a published market: propose, render, pack, publish, then edit the specs.
 
-The spec files change only after the head has moved. If the process dies in between, the
-market knows the version and the notes of what it published: the next run renders the spec
-as it would have been edited, finds it equal to what is on offer, and finishes the edit.
+The spec files change only after the head has moved, and each one last, after its charts. If
+the process dies in between, the market knows the version and the notes of what it published:
+the next run renders the spec as it would have been edited, finds it equal to what is on offer,
+and finishes the edit.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Any, Final, Protocol
 
-from olares_apps.errors import SpecError
+from semver import Version
+
+from olares_apps.errors import Problem, SpecError
 from olares_apps.generations import GENERATIONS, Generation
 from olares_apps.market import objects
-from olares_apps.market.candidates import Candidate, Icon, candidate_archive
+from olares_apps.market.candidates import Candidate, CandidateArchive, Icon, candidate_archive
 from olares_apps.market.commit import Hands, read_state
-from olares_apps.market.entries import AppEntry
+from olares_apps.market.entries import AppEntry, ArchiveEntry
 from olares_apps.market.proposal import (
     COMPARED_VERSION,
     Intent,
@@ -23,15 +27,19 @@ from olares_apps.market.proposal import (
     edited,
     propose,
 )
-from olares_apps.market.publish import PublishReport, plan_publish, publish
+from olares_apps.market.publish import PublishReport, plan_publish, publish, refusal_error
 from olares_apps.market.records import Revision, Source
 from olares_apps.market.store import Store
 from olares_apps.render.archive import unpack
 from olares_apps.render.chart import ChartTree
 from olares_apps.render.versions import Level, archive_version
 from olares_apps.spec.loader import LoadedSpec
+from olares_apps.spec.yaml_source import unify_line_ends
 
 __all__ = ["AppResult", "Kitchen", "Request", "WorkflowReport", "publish_specs"]
+
+# Republished content has no notes of its own on the market.
+_RESTORED: Final = "An earlier version again."
 
 
 class Kitchen(Protocol):
@@ -51,7 +59,7 @@ class Kitchen(Protocol):
         ...
 
     def read(self, loaded: LoadedSpec) -> str:
-        """Return the text of the spec's file as it is on disk."""
+        """Return the text of the spec's file as it is on disk; raises SpecError when it is gone."""
         ...
 
     def icon(self, app: str) -> Icon | None:
@@ -119,7 +127,7 @@ class WorkflowReport:
     @property
     def changed(self) -> bool:
         """Say whether anything was published, finished or would be."""
-        return any(app.action != Intent.UNCHANGED for app in self.apps)
+        return bool(self.market) or any(app.action != Intent.UNCHANGED for app in self.apps)
 
     def as_dict(self) -> dict[str, Any]:
         """Return the report with stable keys, as ``--output json`` prints it."""
@@ -137,6 +145,7 @@ class _Work:
     """One spec on its way: the text it will have, and what goes to the market."""
 
     loaded: LoadedSpec
+    before: str
     text: str
     charts: Sequence[ChartTree]
     candidate: Candidate | None
@@ -155,48 +164,66 @@ def publish_specs(
 
     With ``request.dry_run`` nothing is written anywhere. Raises VersionRefused, SpecError,
     CheckFailed, Conflict and whatever the store raises; before the head has moved, nothing
-    has changed.
+    has changed. A spec that somebody edited meanwhile is not overwritten: SpecError names it
+    when everything else is done, and the next run finishes it.
     """
     hands = hands or Hands()
     state = read_state(store)
     works = [_work(store, state.revision, loaded, kitchen, request) for loaded in specs]
     candidates = [work.candidate for work in works if work.candidate]
-    revision, market = state.identity, None
+    results = [work.result for work in works]
     if request.dry_run:
-        plan_publish(store, candidates, source=request.source)
-    elif candidates:
-        market = publish(
-            store,
-            candidates,
-            publisher=request.publisher,
-            note=request.note or "",
-            source=request.source,
-            hands=hands,
-        )
-        revision = market.revision
-    if not request.dry_run:
-        for work in works:
-            if work.charts:
-                hands.on_step(f"spec {work.loaded.name}")
-                work.result.files += kitchen.write_spec(work.loaded, work.text)
-                work.result.files += kitchen.write_charts(work.charts)
-    return WorkflowReport([work.result for work in works], request.dry_run, revision, market)
+        planned = plan_publish(store, candidates, source=request.source)
+        if planned.refused:
+            raise refusal_error(planned.refused)
+        return WorkflowReport(results, True, state.identity)
+    market = publish(
+        store,
+        candidates,
+        publisher=request.publisher,
+        note=request.note or "",
+        source=request.source,
+        hands=hands,
+    )
+    problems = [
+        problem for work in works if work.charts for problem in _write_back(kitchen, work, hands)
+    ]
+    if problems:
+        raise SpecError(problems)
+    return WorkflowReport(results, False, market.revision, market if market.changed else None)
+
+
+def _write_back(kitchen: Kitchen, work: _Work, hands: Hands) -> Sequence[Problem]:
+    """Write charts and spec; the spec last, because its version says that all is done."""
+    loaded = work.loaded
+    hands.on_step(f"charts {loaded.name}")
+    work.result.files += kitchen.write_charts(work.charts)
+    hands.on_step(f"spec {loaded.name}")
+    if kitchen.read(loaded) != work.before:
+        message = f"was edited during the publish; version {loaded.spec.version} is on the market"
+        hint = "your edit is kept; run the same command again"
+        return [Problem(message, loaded.path, hint=hint)]
+    work.result.files += kitchen.write_spec(loaded, work.text)
+    return []
 
 
 def _work(
     store: Store, revision: Revision | None, loaded: LoadedSpec, kitchen: Kitchen, request: Request
 ) -> _Work:
     entry = revision.apps.get(loaded.spec.app) if revision else None
-    text = kitchen.read(loaded)
+    before = kitchen.read(loaded)
+    # What is published is what is on disk now, not what was there when the command began.
+    if unify_line_ends(before) != loaded.text:
+        loaded = kitchen.reload(loaded, before)
     digests = _digests(kitchen, loaded)
-    finished = _unfinished(kitchen, loaded, text, digests, entry)
+    finished = _unfinished(kitchen, loaded, before, entry)
     if finished:
         return finished
     proposal = propose(loaded.spec, digests, entry, request.level)
     if entry and proposal.intent is Intent.UNCHANGED:
-        return _unchanged(loaded, text, proposal, kitchen, entry)
+        return _unchanged(store, loaded, before, proposal, kitchen, entry)
     default = _default_note(store, kitchen, loaded, entry)
-    text = edited(text, loaded.spec, proposal.version, request.note, default)
+    text = edited(before, loaded.spec, proposal.version, request.note, default)
     after = kitchen.reload(loaded, text)
     charts = kitchen.charts(after, _versions(kitchen, proposal.version))
     kitchen.check(after, charts)
@@ -218,49 +245,66 @@ def _work(
         after={archive.generation: archive.version for archive in archives},
         digests={archive.version: archive.sha256 for archive in archives},
     )
-    return _Work(after, text, charts, candidate, result)
+    return _Work(after, before, text, charts, candidate, result)
 
 
 def _unchanged(
-    loaded: LoadedSpec, text: str, proposal: Proposal, kitchen: Kitchen, entry: AppEntry
+    store: Store,
+    loaded: LoadedSpec,
+    text: str,
+    proposal: Proposal,
+    kitchen: Kitchen,
+    entry: AppEntry,
 ) -> _Work:
     """Return the work for a spec without a change: at most its icon goes to the market."""
     published = proposal.published
     result = AppResult(loaded.name, loaded.spec.app, Intent.UNCHANGED.value, published, published)
     icon = kitchen.icon(loaded.spec.app)
     if icon is None or (entry.icon and entry.icon.sha256 == icon.entry.sha256):
-        return _Work(loaded, text, [], None, result)
-    contents = {name: archive.content for name, archive in entry.current.items()}
+        return _Work(loaded, text, text, [], None, result)
+    # The published archives once more: notes of this version may have been corrected since.
     archives = [
-        candidate_archive(chart, content=contents[chart.generation])
-        for chart in kitchen.charts(loaded, published)
+        _published(store, loaded.spec.app, name, archive) for name, archive in entry.current.items()
     ]
     result.action = "icon"
-    return _Work(
-        loaded, text, [], Candidate(loaded.spec.app, loaded.spec.title, archives, icon), result
+    candidate = Candidate(loaded.spec.app, entry.title, archives, icon)
+    return _Work(loaded, text, text, [], candidate, result)
+
+
+def _published(store: Store, app: str, generation: str, archive: ArchiveEntry) -> CandidateArchive:
+    detail = objects.read_blob(store, archive.detail, f"detail of {app} {archive.version}")
+    return CandidateArchive(
+        generation=generation,
+        version=archive.version,
+        data=objects.read_blob(store, archive.sha256, f"{app}-{archive.version}.tgz"),
+        sha256=archive.sha256,
+        tar_sha256=archive.tar_sha256,
+        content=archive.content,
+        detail=json.loads(detail),
     )
 
 
 def _unfinished(
     kitchen: Kitchen,
     loaded: LoadedSpec,
-    text: str,
-    digests: Mapping[str, str],
+    before: str,
     entry: AppEntry | None,
 ) -> _Work | None:
     """Return the edit that an interrupted publish did not come to, or None.
 
-    The market's base version is not in the spec yet, and the spec with that version and the
-    published notes renders to exactly what is on offer.
+    The spec is below the market's base version, and with that version and the published notes
+    it renders to exactly what is on offer.
     """
     if entry is None or not entry.live:
         return None
     oldest = next((g.name for g in GENERATIONS if g.name in entry.current), None)
-    if oldest is None or entry.current[oldest].version == loaded.spec.version:
+    if oldest is None:
         return None
     base = entry.current[oldest].version
+    if Version.parse(base) <= Version.parse(loaded.spec.version):
+        return None
     try:
-        text = edited(text, loaded.spec, base, entry.notes or None, "")
+        text = edited(before, loaded.spec, base, entry.notes or None, _RESTORED)
         after = kitchen.reload(loaded, text)
     except SpecError:
         return None
@@ -270,7 +314,7 @@ def _unfinished(
     versions = {name: archive.version for name, archive in entry.current.items()}
     charts = kitchen.charts(after, versions)
     result = AppResult(loaded.name, loaded.spec.app, "finished", versions, versions)
-    return _Work(after, text, charts, None, result)
+    return _Work(after, before, text, charts, None, result)
 
 
 def _digests(kitchen: Kitchen, loaded: LoadedSpec) -> dict[str, str]:

@@ -82,13 +82,13 @@ def confirm(question: str, yes: bool) -> None:
 def who() -> str:
     """Return the publisher's name of the workspace around, or of the system's user."""
     import getpass
-    from pathlib import Path
 
+    from olares_apps.cli.stores import workspace_root
     from olares_apps.errors import WorkspaceError
-    from olares_apps.spec.workspace import find_root, load_config
+    from olares_apps.spec.workspace import load_config
 
     try:
-        return load_config(find_root(Path.cwd())).publisher.name
+        return load_config(workspace_root()).publisher.name
     except WorkspaceError:
         return getpass.getuser()
 
