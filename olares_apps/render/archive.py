@@ -3,7 +3,8 @@
 Packing gives the same bytes for the same tree on every machine: USTAR entries with owner 0,
 mode 0644 and time 0, Chart.yaml first and the rest in the order of their paths, one gzip
 member without name and time. ``GzipFile`` and not ``gzip.compress``: the latter's system byte
-differs between Python releases. Level 6, as level 9 takes twice the time for half a per cent.
+differs between Python releases. Level 4: a chart packs in a quarter of the time of level 9 and
+gets three per cent larger.
 
 Unpacking trusts nothing: sizes are bounded while decompressing, and whatever is not a plain
 file below one folder is refused.
@@ -63,7 +64,7 @@ def pack(tree: ChartTree) -> Archive:
     """Pack a chart; raises ArchiveError when the result is over 1 MiB."""
     tar = _tar(tree)
     buffer = io.BytesIO()
-    with GzipFile(filename="", mode="wb", fileobj=buffer, compresslevel=6, mtime=0) as stream:
+    with GzipFile(filename="", mode="wb", fileobj=buffer, compresslevel=4, mtime=0) as stream:
         stream.write(tar)
     data = buffer.getvalue()
     if len(data) > MAX_ARCHIVE_BYTES:
