@@ -44,7 +44,7 @@ def faults_of(prepared: Prepared, details: Mapping[str, bytes]) -> list[Fault]:
         }
         digest = None if name == ANY else _check_v1(seen, answers, faults)
         _check_v2(seen, answers, digest, faults)
-        if name != NONE:
+        if name not in (ANY, NONE):
             faults += _check_details(seen, details)
     return faults
 

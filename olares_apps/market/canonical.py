@@ -6,7 +6,7 @@ twice is an error instead of a silent choice.
 """
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from hashlib import sha256
 from typing import Any, Final, NoReturn
@@ -20,7 +20,8 @@ _NANOSECONDS: Final = 10**9
 
 def encode(value: object) -> bytes:
     """Return the canonical text of a value; raises ValueError that names what JSON cannot carry."""
-    _check(value, "")
+    if not _exact(value):
+        raise ValueError(_explain(value, ""))
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False)
     try:
         return text.encode()
@@ -78,33 +79,45 @@ def milliseconds(nanoseconds: int) -> int:
     return nanoseconds // 10**6
 
 
-def _check(value: object, path: str) -> None:
-    match value:
-        case None | bool():
-            return
-        case str():
-            return
-        case int():
-            if abs(value) > _LARGEST_INTEGER:
-                raise ValueError(f"{path or 'value'}: {value} is beyond 2^53-1")
-        case Mapping():
-            for key, item in value.items():
-                if not isinstance(key, str):
-                    raise ValueError(f"{path or 'value'}: key {key!r} is not text")
-                _check(item, f"{path}.{key}" if path else key)
-        case list() | tuple():
-            for index, item in enumerate(value):
-                _check(item, f"{path}[{index}]")
-        case _:
-            raise ValueError(f"{path or 'value'}: {type(value).__name__} has no canonical form")
+def _exact(value: object) -> bool:
+    """Say whether every part of a value has one exact form; `_explain` says which has not."""
+    # Almost all of a catalogue is text in objects: that case takes no further call.
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if type(key) is not str or not (type(item) is str or _exact(item)):
+                return False
+        return True
+    if isinstance(value, list | tuple):
+        return all(type(item) is str or _exact(item) for item in value)
+    if isinstance(value, bool | str | None):
+        return True
+    if isinstance(value, int):
+        return -_LARGEST_INTEGER <= value <= _LARGEST_INTEGER
+    return False
 
 
-def _unique(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
-    found: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in found:
-            raise ValueError(f"holds the key '{key}' twice")
-        found[key] = value
+def _explain(value: object, path: str) -> str:
+    if isinstance(value, int) and not isinstance(value, bool):
+        return f"{path or 'value'}: {value} is beyond 2^53-1"
+    parts: Iterable[tuple[object, object, str]] = ()
+    if isinstance(value, dict):
+        parts = ((key, item, f"{path}.{key}" if path else key) for key, item in value.items())
+    elif isinstance(value, list | tuple):
+        parts = (("", item, f"{path}[{index}]") for index, item in enumerate(value))
+    for key, item, place in parts:
+        if type(key) is not str:
+            return f"{path or 'value'}: key {key!r} is not text"
+        if not _exact(item):
+            return _explain(item, place)
+    return f"{path or 'value'}: {type(value).__name__} has no canonical form"
+
+
+def _unique(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"holds the key '{twice}' twice")
     return found
 
 

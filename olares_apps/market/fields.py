@@ -19,8 +19,8 @@ T = TypeVar("T")
 class Fields:
     """The fields of one JSON object, each read once and with its type.
 
-    ``what`` names the stored object in messages, for example ``revision 3fb1c2...``.
-    `end` must be called last: it refuses fields that nobody asked for.
+    ``what`` names the stored object in messages, for example ``revision 3fb1c2...``. The
+    object is used up. `end` must be called last: it refuses fields that nobody asked for.
     """
 
     __slots__ = ("_rest", "path", "what")
@@ -29,7 +29,7 @@ class Fields:
         self.what, self.path = what, path
         if not isinstance(value, dict):
             raise self.fault("", "is not an object")
-        self._rest = dict(value)
+        self._rest = value
 
     @classmethod
     def read(cls, data: bytes, what: str) -> "Fields":
@@ -92,10 +92,11 @@ class Fields:
 
     def time(self, name: str) -> int:
         """Return a stored time in nanoseconds."""
+        value = self.text(name)
         try:
-            return canonical.parse_time(self.text(name))
+            return canonical.parse_time(value)
         except ValueError as error:
-            raise self.fault(name, str(error)) from error
+            raise self.fault(name, f"is '{value}', expected a time") from error
 
     def texts(self, name: str) -> tuple[str, ...]:
         """Return a list of strings."""
