@@ -31,8 +31,10 @@ class Change:
 def compare(folder: Path, tree: ChartTree) -> list[Change]:
     """Return how ``folder`` differs from ``tree``, ordered by path.
 
-    Raises RenderError when the folder holds something that is not a chart.
+    Raises RenderError when the folder holds something that is not a chart, or when something
+    stands where a file or folder of the chart has to be, so that nothing is half written.
     """
+    _check_way(folder, tree)
     present = dict(_files(folder))
     if present and "Chart.yaml" not in present:
         raise RenderError(
@@ -95,6 +97,19 @@ def unified_diff(prefix: str, change: Change) -> str:
         "/dev/null" if change.kind == "removed" else f"b/{prefix}/{change.path}",
     )
     return "".join(line if line.endswith("\n") else f"{line}\n" for line in lines)
+
+
+def _check_way(folder: Path, tree: ChartTree) -> None:
+    files = [folder / path for path in tree.files]
+    folders = {parent for file in files for parent in file.parents}
+    blocked = [path for path in folders if path.exists() and not path.is_dir()]
+    blocked += [path for path in files if path.is_dir()]
+    if blocked:
+        kind = "folder" if blocked[0].is_dir() else "file"
+        raise RenderError(
+            f"{blocked[0]} is a {kind} and in the way of the chart",
+            hint="move it, or choose another output folder",
+        )
 
 
 def _files(folder: Path) -> Iterator[tuple[str, bytes]]:

@@ -48,15 +48,28 @@ def command(
     from olares_apps.market.device.transport import HttpTransport
 
     version = OlaresVersion.parse(olares)
+    reported = olares.removeprefix("v")
     have = _installed(installed)
     if source and source.startswith(("http://", "https://")):
         with httpx.Client() as client:
             report = sync(
-                HttpTransport(client, source), source, version, lint=install_lint, installed=have
+                HttpTransport(client, source),
+                source,
+                version,
+                lint=install_lint,
+                installed=have,
+                reported=reported,
             )
     else:
         store = store_for(source)
-        report = sync(StoreTransport(store), store.url, version, lint=install_lint, installed=have)
+        report = sync(
+            StoreTransport(store),
+            store.url,
+            version,
+            lint=install_lint,
+            installed=have,
+            reported=reported,
+        )
     if output == "json":
         out.print_json(dict(report.as_dict()))
     else:
@@ -97,6 +110,8 @@ def _print_text(report: "SourceReport", show_requests: bool) -> None:
     )
     for problem in report.problems:
         out.error(problem)
+    for note in report.notes:
+        out.note(f"note: {note}")
     for app in report.apps:
         _print_problems(app)
     if not report.apps and not report.problems:
