@@ -431,7 +431,9 @@ download() {
 # ---- start ---------------------------------------------------------------------------------
 check_settings() {
     for number in "$hold_seconds" "$attempts" "$retry_seconds" "$stall_seconds" "$stale_seconds"; do
-        case $number in 0) ;; 0* | *[!0-9]*) hold_seconds=600 && fail "$E_INPUT" "DOWNLOAD_* must be whole numbers without leading zeros, got: $number" ;; esac
+        case $number in 0) continue ;; 0* | *[!0-9]*) ;; *) continue ;; esac
+        [ "$number" != "$hold_seconds" ] || hold_seconds=600
+        fail "$E_INPUT" "DOWNLOAD_* must be whole numbers without leading zeros, got: $number"
     done
     for tool in awk cat chmod date df grep head id mkdir mktemp mv rm sed sha256sum sleep stat tail touch tr; do
         command -v "$tool" >/dev/null 2>&1 || fail "$E_TOOL" "this image has no $tool: use an image with BusyBox or coreutils"

@@ -584,7 +584,7 @@ def test_a_permanent_error_is_held_after_its_line_and_a_signal_ends_the_hold(
     assert process.stderr is not None
     assert process.stderr.readline().startswith("ERROR:")
     hold = b"\0".join((b"sleep", b"25", b""))
-    eventually(lambda: hold in command_lines_of_session(process.pid))
+    eventually(lambda: hold in {line for line, _ in processes_of(process.pid)})
     process.terminate()
     outcome = finished(process)
     assert (outcome.code, outcome.err) == (143, "")
@@ -639,7 +639,7 @@ def test_the_token_is_in_no_argument_no_output_and_no_file_of_the_model_folder(
     process = across.start(hub, LOCKED, HF_TOKEN=TOKEN)
     command_lines: set[bytes] = set()
     while process.poll() is None:
-        command_lines |= set(command_lines_of_session(process.pid))
+        command_lines |= {line for line, _ in processes_of(process.pid)}
     outcome = finished(process)
     transport = across.transport.rpartition("-")[2].encode()
     assert any(transport in line and b"demo.gguf" in line for line in command_lines)
@@ -651,14 +651,28 @@ def test_the_token_is_in_no_argument_no_output_and_no_file_of_the_model_folder(
     assert list(across.temporary.iterdir()) == []
 
 
-def command_lines_of_session(session: int) -> Iterator[bytes]:
+def processes_of(session: int) -> Iterator[tuple[bytes, bytes]]:
+    """Command line and environment of every process of a session."""
     for folder in Path("/proc").iterdir():
         if folder.name.isdigit():
             try:
                 if os.getsid(int(folder.name)) == session:
-                    yield (folder / "cmdline").read_bytes()
+                    yield (folder / "cmdline").read_bytes(), (folder / "environ").read_bytes()
             except OSError:
                 continue
+
+
+def test_the_token_is_not_in_the_environment_of_the_transport(
+    hub: FlakyHub, one: Downloader
+) -> None:
+    hub.script(LOCKED.url_path, Answer(stall_after=HALFWAY))
+    process = one.start(hub, LOCKED, HF_TOKEN=TOKEN)
+    eventually(lambda: len(hub.gets()) == 1)
+    transports = [env for line, env in processes_of(process.pid) if line.startswith(b"curl\0")]
+    process.terminate()
+    finished(process)
+    assert len(transports) == 1
+    assert TOKEN.encode() not in transports[0]
 
 
 def test_the_token_file_is_readable_for_its_owner_only(hub: FlakyHub, each: Downloader) -> None:
@@ -738,6 +752,16 @@ def test_a_file_marked_for_another_source_is_replaced(
     assert_complete(one, LOCKED, MODEL, one.run(hub, LOCKED))
 
 
+def test_a_marked_file_of_another_size_than_now_expected_is_replaced(
+    hub: FlakyHub, one: Downloader
+) -> None:
+    one.run(hub, UNKNOWN)
+    longer = gguf(310_000)
+    hub.serve_file(REPO, "demo.gguf", longer, COMMIT)
+    row = replace(UNKNOWN, size=len(longer))
+    assert_complete(one, row, longer, one.run(hub, row))
+
+
 def test_a_marker_with_a_digest_serves_a_row_without_one(hub: FlakyHub, one: Downloader) -> None:
     one.run(hub, LOCKED)
     outcome = one.run(hub, UNKNOWN)
@@ -763,19 +787,17 @@ def test_a_killed_run_is_completed_by_the_next(hub: FlakyHub, across: Downloader
     assert [request.range for request in hub.gets()] == [None, f"bytes={HALFWAY}-"]
 
 
-@pytest.mark.parametrize("flock", [True, False])
 def test_a_transfer_that_outlives_its_killed_script_is_not_disturbed(
-    hub: FlakyHub, tmp_path: Path, flock: bool
+    hub: FlakyHub, one: Downloader
 ) -> None:
-    downloader = Downloader("dash", "curl", tmp_path, flock=flock)
     hub.script(LOCKED.url_path, Answer(bytes_per_second=600_000))
-    process = downloader.start(hub, LOCKED)
-    eventually(lambda: size_of(downloader.part(LOCKED)) > 0)
+    process = one.start(hub, LOCKED)
+    eventually(lambda: size_of(one.part(LOCKED)) > 0)
     process.kill()
-    outcome = downloader.run(hub, LOCKED, DOWNLOAD_STALE_SECONDS="2")
+    outcome = one.run(hub, LOCKED)
     finished(process)
     assert (outcome.code, outcome.err) == (0, ""), outcome
-    assert downloader.stored(LOCKED).read_bytes() == MODEL
+    assert one.stored(LOCKED).read_bytes() == MODEL
     assert len(hub.gets()) == 1
 
 
@@ -825,6 +847,20 @@ def test_the_lock_of_a_dead_run_is_taken_over_by_exactly_one(hub: FlakyHub, tmp_
     for outcome in [finished(process) for process in processes]:
         assert_complete(downloader, LOCKED, MODEL, outcome)
     assert len(hub.gets()) == 1
+
+
+def test_a_run_that_lost_its_lock_leaves_it_to_the_new_owner(hub: FlakyHub, tmp_path: Path) -> None:
+    downloader = Downloader("dash", "curl", tmp_path, flock=False)
+    pulse = downloader.models / "demo" / "demo.gguf.lock.d" / "pulse"
+    hub.script(LOCKED.url_path, Answer(stall_after=HALFWAY))
+    process = downloader.start(hub, LOCKED)
+    eventually(pulse.exists)
+    first = pulse.read_text()
+    eventually(lambda: pulse.exists() and pulse.read_text() != first)
+    pulse.write_text("1000:1:1700000000:1700000001\n")
+    process.terminate()
+    assert finished(process).code == 143
+    assert pulse.read_text() == "1000:1:1700000000:1700000001\n"
 
 
 # ---- disk and folder
