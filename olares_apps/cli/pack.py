@@ -38,6 +38,7 @@ def command(
     output: str,
 ) -> None:
     """Pack specs into APP-VERSION.tgz archives, the same bytes on every machine."""
+    from olares_apps.cli.pool import fan_out
     from olares_apps.cli.workbench import open_workbench
     from olares_apps.errors import UsageError
     from olares_apps.render.archive import pack
@@ -47,11 +48,11 @@ def command(
         raise UsageError("give names or --all, not both")
     bench = open_workbench(root)
     wanted = bench.wanted(generations)
-    archives = [
-        (generation, pack(bench.chart(ready, generation)))
-        for ready in map(bench.renderable, bench.workspace.select(names))
-        for generation in wanted
-    ]
+    per_spec = fan_out(
+        lambda loaded: [(g, pack(tree)) for g, tree in bench.charts_of(loaded, wanted)],
+        bench.workspace.select(names),
+    )
+    archives = [item for found in per_spec for item in found]
     for _, archive in archives:
         write_file(folder / archive.name, archive.data)
     if output == "json":

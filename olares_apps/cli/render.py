@@ -49,6 +49,7 @@ def command(
     output: str,
 ) -> int:
     """Render the charts of specs into GENERATION/APP folders."""
+    from olares_apps.cli.pool import fan_out
     from olares_apps.cli.workbench import open_workbench
     from olares_apps.errors import UsageError
     from olares_apps.render.folder import Change, compare, unified_diff, write
@@ -68,16 +69,17 @@ def command(
         selected = [override(loaded, changes) for loaded in selected]
     top = folder or bench.charts
     # Everything is rendered before anything is written: a fault in one spec changes no file.
-    trees = [
-        bench.chart(ready, generation)
-        for ready in map(bench.renderable, selected)
-        for generation in wanted
+    per_spec = fan_out(
+        lambda loaded: [tree for _, tree in bench.charts_of(loaded, wanted)], selected
+    )
+    trees = [tree for found in per_spec for tree in found]
+    places = [bench.chart_folder(top, tree) for tree in trees]
+    results: list[tuple[Path, list[Change]]] = [
+        (place, compare(place, tree)) for place, tree in zip(places, trees, strict=True)
     ]
-    results: list[tuple[Path, list[Change]]] = []
-    for tree in trees:
-        place = bench.chart_folder(top, tree)
-        found = compare(place, tree) if diff or check else write(place, tree)
-        results.append((place, found))
+    if not (diff or check):
+        for (place, _), tree in zip(results, trees, strict=True):
+            write(place, tree)
     if output == "json":
         out.print_json(
             {
