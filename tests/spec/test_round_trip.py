@@ -83,9 +83,11 @@ SPECS = st.fixed_dictionaries(
 def test_spec_to_yaml_and_back(data: dict[str, Any]) -> None:
     model = spec_model()
     wanted = model.model_validate(data)
-    # ruamel.yaml stands for any writer of YAML 1.2.
-    stream = StringIO()
-    YAML(typ="safe", pure=True).dump(data, stream)
+    # ruamel.yaml stands for any writer of YAML 1.2. Block style: libyaml wants quotes around
+    # text such as ":0" between braces, which YAML 1.2 does not.
+    writer, stream = YAML(typ="safe", pure=True), StringIO()
+    writer.default_flow_style = False
+    writer.dump(data, stream)
     loaded = load_spec(stream.getvalue(), path=PATH, model=model)
     assert loaded.spec == wanted
     assert loaded.spec.model_dump() == wanted.model_dump()
