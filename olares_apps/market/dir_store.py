@@ -97,6 +97,8 @@ class DirStore:
         with self._explained("written"):
             self._mark()
             created = self._create(target, data)
+            if not created:
+                _renew(target)
             # A file of another process may not be on the disk yet either.
             self._unflushed.add(target)
             return created
@@ -234,6 +236,15 @@ def _read(path: Path) -> bytes | None:
         return path.read_bytes()
     except FileNotFoundError:
         return None
+
+
+def _renew(path: Path) -> None:
+    """Make a file count as new: a collector of garbage goes by age (docs/protocol.md)."""
+    try:
+        os.utime(path)
+    except PermissionError:
+        # Another user's file that only may be read; its age stays what it is.
+        return
 
 
 def _flush_path(path: Path) -> None:

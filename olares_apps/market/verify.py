@@ -102,7 +102,8 @@ class _Walk:
                 self.result.problems.append(f"{name} {archive.version}: not in the app's ledger")
 
     def _archive(self, app: str, key: str, file: str, archive: ArchiveEntry) -> None:
-        if self._fresh(archive.sha256):
+        # By file name too: one archive under two names is right under one of them at most.
+        if self._fresh(f"{archive.sha256} {file}"):
             data = self._try(partial(objects.read_blob, self.store, archive.sha256, file))
             if data is not None:
                 try:
@@ -110,7 +111,7 @@ class _Walk:
                     self.result.problems += unpacked_faults(unpacked, app, archive.version, file)
                 except ArchiveError as error:
                     self.result.problems.append(error.message)
-        if self._fresh(archive.detail):
+        if self._fresh(f"{archive.detail} {file}"):
             what = f"detail of {app} {archive.version}"
             body = self._try(partial(objects.read_blob, self.store, archive.detail, what))
             if body is not None:

@@ -77,6 +77,14 @@ def test_of_many_processes_exactly_one_moves_the_head(tmp_path: Path) -> None:
     assert f"won-{int(head.revision, 16)}" == winners[0]
 
 
+def test_an_object_that_is_wanted_again_counts_as_new(tmp_path: Path) -> None:
+    store = DirStore(tmp_path / "m")
+    store.put_if_absent(KEY, b"first")
+    os.utime(store.root / KEY, (1, 1))
+    assert not store.put_if_absent(KEY, b"first")
+    assert (store.root / KEY).stat().st_mtime > 1
+
+
 @pytest.mark.parametrize("key", ["../x", "blobs/../../x", "/etc/passwd", "Blobs/x", "x", "a//b"])
 def test_a_key_cannot_leave_the_folder(tmp_path: Path, key: str) -> None:
     store = DirStore(tmp_path / "m")
