@@ -1,5 +1,6 @@
 """`olapps init`: a workspace that renders, checks, publishes and syncs at once."""
 
+import re
 from pathlib import Path
 
 import click
@@ -57,16 +58,19 @@ def command(folder: Path, names: tuple[str, ...], output: str) -> None:
             f"{folder / CONFIG_FILE} exists: this is a workspace already",
             hint="change into it and run olapps list",
         )
-    name = "".join(c for c in folder.resolve().name.lower() if c.isalnum() or c == "-").strip("-")
+    name = "-".join(re.findall("[a-z0-9]+", folder.resolve().name.lower()))
     files = {
-        CONFIG_FILE: _CONFIG.format(name=name[:40] or "my-market"),
+        CONFIG_FILE: _CONFIG.format(name=name[:40].strip("-") or "my-market"),
         ".gitignore": _IGNORE,
         _SCHEMA: schema_text(spec_model()),
         **{f"apps/{spec}.yaml": _shipped(spec) for spec in names or (DEFAULT_SPEC,)},
     }
     taken = [path for path in files if (folder / path).exists() and path != ".gitignore"]
-    if taken:
-        raise UsageError(f"{folder / taken[0]} exists", hint="choose an empty folder")
+    above = {parent for path in files for parent in (folder / path).parents}
+    blocked = sorted(str(path) for path in above if path.exists() and not path.is_dir())
+    if taken or blocked:
+        found = blocked[0] if blocked else folder / taken[0]
+        raise UsageError(f"{found} is in the way", hint="choose an empty folder")
     for path, text in files.items():
         if not (folder / path).exists():
             write_file(folder / path, text.encode())
