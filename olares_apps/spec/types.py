@@ -110,8 +110,13 @@ def _entrance_title(value: str) -> str:
     return value
 
 
+_VERSION = re.compile(r"(?:0|[1-9]\d*)(?:\.(?:0|[1-9]\d*)){2}", re.ASCII)
+
+
 def check_version(value: str) -> str:
     """Return a valid version; raises ValueError whose message completes "<value> ..."."""
+    if _VERSION.fullmatch(value) and len(value) <= VERSION_CHARACTERS:
+        return value
     if re.match(r"[vV]\d", value, re.ASCII):
         raise ValueError(f"must not begin with {value[0]}: drop the leading {value[0]}")
     if "+" in value:
@@ -120,11 +125,9 @@ def check_version(value: str) -> str:
         raise ValueError("is a pre-release (-), which is not allowed: MAJOR.MINOR.PATCH only")
     if len(value) > VERSION_CHARACTERS:
         raise ValueError(f"has {len(value)} characters, limit {VERSION_CHARACTERS}")
-    if not re.fullmatch(r"\d+\.\d+\.\d+", value, re.ASCII):
-        raise ValueError("must be MAJOR.MINOR.PATCH, three whole numbers, for example 1.0.2")
-    if any(len(part) > 1 and part.startswith("0") for part in value.split(".")):
+    if re.fullmatch(r"\d+\.\d+\.\d+", value, re.ASCII):
         raise ValueError("has a leading zero, which Helm and the device refuse")
-    return value
+    raise ValueError("must be MAJOR.MINOR.PATCH, three whole numbers, for example 1.0.2")
 
 
 def _quantity(value: str) -> str:
