@@ -46,9 +46,12 @@ def command(
     from olares_apps.cli.kitchen import WorkspaceKitchen
     from olares_apps.cli.stores import store_for
     from olares_apps.cli.workbench import open_workbench
+    from olares_apps.errors import UsageError
     from olares_apps.market.records import Source
     from olares_apps.market.workflow import Request, publish_specs
 
+    if note is not None and not note.strip():
+        raise UsageError("--note is empty", hint="leave it out for notes that name what changed")
     bench = open_workbench(root)
     config = bench.workspace.config
     store = store_for(market, bench.workspace.root)

@@ -13,7 +13,7 @@ from typing import Any, Final, Protocol
 
 from semver import Version
 
-from olares_apps.errors import Problem, SpecError
+from olares_apps.errors import OlappsError, Problem, SpecError, UsageError
 from olares_apps.generations import GENERATIONS, Generation
 from olares_apps.market import objects
 from olares_apps.market.candidates import Candidate, CandidateArchive, Icon, candidate_archive
@@ -223,8 +223,11 @@ def _work(
     if entry and proposal.intent is Intent.UNCHANGED:
         return _unchanged(store, loaded, before, proposal, kitchen, entry)
     default = _default_note(store, kitchen, loaded, entry)
-    text = edited(before, loaded.spec, proposal.version, request.note, default)
-    after = kitchen.reload(loaded, text)
+    try:
+        text = edited(before, loaded.spec, proposal.version, request.note, default)
+        after = kitchen.reload(loaded, text)
+    except SpecError as error:
+        raise _blame_note(error, request.note) from None
     charts = kitchen.charts(after, _versions(kitchen, proposal.version))
     kitchen.check(after, charts)
     contents = _digests(kitchen, after)
@@ -315,6 +318,14 @@ def _unfinished(
     charts = kitchen.charts(after, versions)
     result = AppResult(loaded.name, loaded.spec.app, "finished", versions, versions)
     return _Work(after, before, text, charts, None, result)
+
+
+def _blame_note(error: SpecError, note: str | None) -> OlappsError:
+    """Return the error to raise: the notes came from the command line, not from the file."""
+    problem = error.problems[0]
+    if note is None or not (problem.field or "").endswith("notes"):
+        return error
+    return UsageError(f"--note: {problem.message}", hint=problem.hint)
 
 
 def _digests(kitchen: Kitchen, loaded: LoadedSpec) -> dict[str, str]:

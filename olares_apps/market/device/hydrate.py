@@ -9,10 +9,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import yaml
-
 from olares_apps.errors import ArchiveError, OlappsError
 from olares_apps.helm import HYDRATION, Limits, render_chart
+from olares_apps.helm.yamlio import load_yaml
+from olares_apps.market.device.manifest_types import type_faults
 from olares_apps.market.device.values import USER, hydration_values
 from olares_apps.render.archive import unpack
 
@@ -57,11 +57,11 @@ def hydrate(name: str, version: str, files: Mapping[str, bytes]) -> tuple[Hydrat
     for role, admin in ROLES.items():
         try:
             manifest = _render(name, files, admin=admin)
-        except (OlappsError, yaml.YAMLError, ValueError) as error:
+        except (OlappsError, ValueError) as error:
             problems.append(f"rendering for the {role} fails: {error}")
-    if manifest:
-        problems += _disagreements(name, version, manifest)
-    return Hydrated(files, manifest), problems
+        else:
+            problems += _disagreements(name, version, manifest)
+    return Hydrated(files, manifest), list(dict.fromkeys(problems))
 
 
 def _render(name: str, files: Mapping[str, bytes], *, admin: bool) -> Mapping[str, Any]:
@@ -81,18 +81,22 @@ def _render(name: str, files: Mapping[str, bytes], *, admin: bool) -> Mapping[st
     )
     if path is None:
         raise ValueError("no OlaresManifest.yaml in the archive")
-    manifest = yaml.load(rendered[path], Loader=yaml.CSafeLoader)
+    manifest = load_yaml(rendered[path], file=path, yes_is_bool=False)
     if not isinstance(manifest, dict):
         raise ValueError(f"{path} is no mapping")
+    wrong = type_faults(manifest)
+    if wrong:
+        raise ValueError(f"{path}: {'; '.join(wrong)}")
     return manifest
 
 
 def _entrance_names(files: Mapping[str, bytes]) -> list[str]:
     """Read the entrance names as well as an unrendered manifest lets."""
     try:
-        manifest = yaml.load(files.get("OlaresManifest.yaml", b""), Loader=yaml.CSafeLoader)
+        text = files.get("OlaresManifest.yaml", b"").decode()
+        manifest = load_yaml(text, file="OlaresManifest.yaml", yes_is_bool=False)
         return [str(item["name"]) for item in manifest["entrances"]]
-    except (yaml.YAMLError, KeyError, TypeError):
+    except (OlappsError, UnicodeDecodeError, KeyError, TypeError):
         return []
 
 

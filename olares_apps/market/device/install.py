@@ -9,7 +9,7 @@ from typing import Any
 
 from olares_apps.errors import OlappsError
 from olares_apps.generations import GENERATIONS, OlaresVersion
-from olares_apps.helm import HELM, parse_manifests, render_chart, version_matches
+from olares_apps.helm import HELM, CallFailed, parse_manifests, render_chart, version_matches
 from olares_apps.market.device.hydrate import ROLES, Hydrated
 from olares_apps.market.device.values import USER, install_values
 
@@ -18,11 +18,14 @@ __all__ = ["install_problems"]
 _NEWEST = GENERATIONS[-1]
 
 
-def install_problems(name: str, chart: Hydrated, olares: OlaresVersion) -> list[str]:
-    """Return everything that stops an install of a listed app on a device of ``olares``."""
+def install_problems(name: str, chart: Hydrated, olares: OlaresVersion, reported: str) -> list[str]:
+    """Return everything that stops an install of a listed app on a device of ``olares``.
+
+    ``reported`` is the release as the device names it; constraints are matched against that.
+    """
     return [
         *_version_gates(chart.manifest, olares),
-        *_dependency(chart.manifest, olares),
+        *_dependency(chart.manifest, reported),
         *_required_envs(chart.manifest),
         *_renders(name, chart),
     ]
@@ -39,19 +42,25 @@ def _version_gates(manifest: Mapping[str, Any], olares: OlaresVersion) -> Iterat
         yield "olaresManifest.version is missing"
 
 
-def _dependency(manifest: Mapping[str, Any], olares: OlaresVersion) -> Iterator[str]:
+def _dependency(manifest: Mapping[str, Any], reported: str) -> Iterator[str]:
     options = manifest.get("options") or {}
     wanted = [
         item
         for item in options.get("dependencies") or []
         if item.get("name") == "olares" and item.get("type") == "system"
     ]
-    if not wanted:
+    # Mandatory from manifest 0.12.0 on (contract 5.4).
+    if not wanted and manifest.get("workloadReplicas"):
         yield "options.dependencies names no olares system dependency"
     for item in wanted:
         constraint = str(item.get("version"))
-        if not version_matches(constraint, str(olares)):
-            yield f"depends on olares {constraint}, the device has {olares}"
+        try:
+            fits = version_matches(constraint, reported)
+        except CallFailed as error:
+            yield f"depends on olares {constraint!r}: {error}"
+            continue
+        if not fits:
+            yield f"depends on olares {constraint}, the device has {reported}"
 
 
 def _required_envs(manifest: Mapping[str, Any]) -> Iterator[str]:

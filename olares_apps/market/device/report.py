@@ -33,13 +33,17 @@ class AppReport:
 
 @dataclass(slots=True)
 class SourceReport:
-    """A whole sync: the source's own problems and one report per app."""
+    """A whole sync: the source's own problems and one report per app.
+
+    ``notes`` are what a device tolerates and a curator should know.
+    """
 
     source: str
     olares: str
     generation: str
     hash: str = ""
     problems: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
     apps: list[AppReport] = field(default_factory=list)
     requests: list[str] = field(default_factory=list)
 

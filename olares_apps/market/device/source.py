@@ -4,7 +4,7 @@ Source: contract 2.1 to 2.7. From Olares 1.12.7 on the cycle begins with the v2 
 source that lacks them is dropped whole.
 """
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, TypeVar
 
@@ -14,7 +14,7 @@ from olares_apps.market.conformance import Detail
 from olares_apps.market.device.transport import Reply, Transport, TransportFault
 from olares_apps.market.faults import Fault, Loss
 
-__all__ = ["SourceDropped", "SourceReader"]
+__all__ = ["Batch", "SourceDropped", "SourceReader"]
 
 _V2_SINCE: Final = OlaresVersion(1, 12, 7)
 _BATCH: Final = 10
@@ -29,16 +29,26 @@ class SourceDropped(Exception):
     """The device gives up on the whole source for this cycle."""
 
 
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """Details asked for at once: the rows that a device would write, and what was wrong."""
+
+    ids: Sequence[str]
+    rows: Mapping[str, Detail]
+    faults: Sequence[Fault]
+
+
 @dataclass(slots=True)
 class SourceReader:
     """Sends a device's requests to one source and keeps what was said.
 
-    ``requests`` lists them in order; ``warnings`` what a device tolerates but a curator
-    should know.
+    ``reported`` is the release as the device names it, a nightly's date included. ``requests``
+    lists the requests in order, ``warnings`` what a device tolerates but a curator should know.
     """
 
     transport: Transport
     olares: OlaresVersion
+    reported: str
     requests: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
 
@@ -49,7 +59,7 @@ class SourceReader:
 
     def read_v2(self) -> Mapping[str, str]:
         """Read the v2 catalogue; return version by app name. Raises SourceDropped."""
-        query = {"version": str(self.olares)}
+        query = {"version": self.reported}
         self._json("GET", "/api/v2/catalog", query, conformance.decode_catalog)
         self._json("GET", "/api/v2/taxonomy", query, conformance.decode_taxonomy)
         versions: dict[str, str] = {}
@@ -60,14 +70,14 @@ class SourceReader:
                 {**query, "page": str(page), "size": "100"},
                 conformance.decode_applications,
             )
-            versions |= {str(item["name"]): str(item["version"]) for item in listing.items}
+            versions |= {item["name"]: item["version"] for item in listing.items}
             if not listing.has_more:
                 break
         return versions
 
     def read_hash(self) -> str:
         """Read the change marker. Raises SourceDropped."""
-        query = {"version": str(self.olares)}
+        query = {"version": self.reported}
         answer = self._json(
             "GET", "/api/v1/appstore/hash", query, conformance.decode_hash, any_type=True
         )
@@ -75,7 +85,7 @@ class SourceReader:
 
     def read_ids(self, marker: str) -> tuple[list[str], list[Fault]]:
         """Read the list of apps; return their ids and the entries that are skipped."""
-        query = {"version": str(self.olares)}
+        query = {"version": self.reported}
         reply = self._ask("GET", "/api/v1/appstore/info", query)
         info, faults = conformance.decode_info(self._body(reply, "/api/v1/appstore/info"))
         self._stop_on(faults)
@@ -85,7 +95,7 @@ class SourceReader:
             )
         return sorted(info.ids), [fault for fault in faults if fault.loss is Loss.APP]
 
-    def read_details(self, ids: list[str]) -> Iterator[tuple[Mapping[str, Detail], list[Fault]]]:
+    def read_details(self, ids: list[str]) -> Iterator[Batch]:
         """Read details, ten ids at a time; a batch that gives no app is asked three times."""
         for start in range(0, len(ids), _BATCH):
             batch = ids[start : start + _BATCH]
@@ -95,7 +105,7 @@ class SourceReader:
                 rows, faults = self._batch(batch)
                 if rows:
                     break
-            yield rows, faults
+            yield Batch(batch, rows, faults)
 
     def read_archive(self, name: str, version: str) -> Reply:
         """Ask for a chart archive as chart-repo does; v2 first where the release has it."""
@@ -111,7 +121,7 @@ class SourceReader:
     def _batch(self, ids: list[str]) -> tuple[Mapping[str, Detail], list[Fault]]:
         path = "/api/v1/applications/info"
         try:
-            reply = self._ask("POST", path, {}, {"app_ids": ids, "version": str(self.olares)})
+            reply = self._ask("POST", path, {}, {"app_ids": ids, "version": self.reported})
             body = self._body(reply, path)
         except SourceDropped as error:
             return {}, [Fault(path, str(error), Loss.BATCH)]
@@ -144,7 +154,8 @@ class SourceReader:
 
     def _body(self, reply: Reply, path: str, *, any_type: bool = False) -> bytes:
         if reply.status != 200:
-            raise SourceDropped(f"{path}: status {reply.status}, a device takes only 200")
+            said = f": {reply.excerpt}" if reply.body else ""
+            raise SourceDropped(f"{path}: status {reply.status}, a device takes only 200{said}")
         if not (any_type or reply.is_json):
             kind = reply.headers.get("content-type") or "none"
             raise SourceDropped(f"{path}: Content-Type {kind}, a device decodes only JSON")

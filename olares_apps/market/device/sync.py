@@ -25,20 +25,23 @@ def sync(
     *,
     lint: Linter,
     installed: Mapping[str, str] | None = None,
+    reported: str | None = None,
 ) -> SourceReport:
     """Play one sync of a device of ``olares`` against a source.
 
     ``installed`` maps app names to the versions that the device already runs; an app in it
-    whose catalogue version differs is reported as an update.
+    whose catalogue version differs is reported as an update. ``reported`` is the release as
+    the device names it when that is more than the number, as for the nightly
+    ``1.12.7-20260901``.
     """
     generation = generation_for(olares)
-    report = SourceReport(source, str(olares), generation.name if generation else "")
-    reader = SourceReader(transport, olares, report.requests)
+    name = reported or str(olares)
+    report = SourceReport(source, name, generation.name if generation else "")
+    reader = SourceReader(transport, olares, name, report.requests, report.notes)
     try:
         _sync(reader, report, lint, installed or {})
     except SourceDropped as error:
         report.problems.append(f"the whole source is dropped: {error}")
-    report.problems += reader.warnings
     return report
 
 
@@ -49,10 +52,14 @@ def _sync(
     report.hash = reader.read_hash()
     ids, skipped = reader.read_ids(report.hash)
     apps = {identity: AppReport(identity) for identity in ids}
-    _note_faults(apps, report, skipped)
-    for rows, faults in reader.read_details(ids):
-        _note_faults(apps, report, faults)
-        for identity, detail in rows.items():
+    _note_faults(apps, skipped)
+    for batch in reader.read_details(ids):
+        _note_faults(apps, batch.faults)
+        lost = [fault for fault in batch.faults if fault.loss is Loss.BATCH]
+        for identity in batch.ids if lost else ():
+            if not apps[identity].problems:
+                apps[identity].refuse(f"is lost with its batch: {lost[0]}")
+        for identity, detail in batch.rows.items():
             if identity in apps:
                 _app(reader, apps[identity], detail, lint, installed)
     for app in apps.values():
@@ -81,7 +88,7 @@ def _app(
         return
     app.appears = True
     for problem in [
-        *install_problems(app.name, chart, reader.olares),
+        *install_problems(app.name, chart, reader.olares, reader.reported),
         *lint(app.name, chart.files, reader.olares),
     ]:
         app.refuse(problem)
@@ -94,7 +101,10 @@ def _hydrated(reader: SourceReader, app: AppReport) -> Hydrated | None:
     try:
         reply = reader.read_archive(app.name, app.version)
         if reply.status != 200:
-            app.refuse(f"{name}: status {reply.status}; the answer is stored as the archive")
+            app.refuse(
+                f"{name}: status {reply.status}; the answer is stored as the archive: "
+                f"{reply.excerpt}"
+            )
             return None
         encoding = reply.headers.get("content-encoding", "")
         files = open_archive(app.name, reply.body, encoding)
@@ -107,11 +117,11 @@ def _hydrated(reader: SourceReader, app: AppReport) -> Hydrated | None:
     return None if problems else chart
 
 
-def _note_faults(apps: dict[str, AppReport], report: SourceReport, faults: list[Fault]) -> None:
+def _note_faults(apps: dict[str, AppReport], faults: Sequence[Fault]) -> None:
     for fault in faults:
-        app = apps.get(fault.app)
-        if app is None:
-            app = apps.setdefault(fault.app or fault.where, AppReport(fault.app or fault.where))
+        if not fault.app:
+            continue
+        app = apps.setdefault(fault.app, AppReport(fault.app))
         if fault.loss is Loss.FIELD:
             app.notes.append(str(fault))
         else:

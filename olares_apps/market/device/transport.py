@@ -32,6 +32,11 @@ class Reply:
         kind = self.headers.get("content-type", "").split(";")[0].strip().lower()
         return kind == "application/json" or kind.endswith("+json")
 
+    @property
+    def excerpt(self) -> str:
+        """Return the beginning of the body, for messages."""
+        return ascii(self.body[:300].decode("utf-8", "replace").strip())[1:-1]
+
 
 class Transport(Protocol):
     """Sends one request to a source."""
