@@ -10,8 +10,9 @@ import random
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from typing import Final
 
-from olares_apps.errors import Conflict, MarketError
+from olares_apps.errors import Conflict, MarketError, UsageError
 from olares_apps.market import canonical, objects
 from olares_apps.market.agreement import faults_of
 from olares_apps.market.prepare import Prepared, prepare
@@ -59,7 +60,7 @@ class Hands:
     clock: Callable[[], int] = time.time_ns
     sleep: Callable[[float], None] = time.sleep
     jitter: Callable[[], float] = random.SystemRandom().random
-    retries: int = 60
+    retries: int = 300
     on_step: Callable[[str], None] = lambda name: None
 
 
@@ -74,6 +75,7 @@ class Committed:
     bytes_written: int
 
 
+_NOTE_BYTES: Final = 65536
 _Objects = list[tuple[str, bytes]]
 
 # Seconds: the first wait, and the longest; an object store takes one head write a second.
@@ -107,7 +109,8 @@ def commit(store: Store, make: Callable[[State], Draft | None], hands: Hands) ->
 
     ``make`` is called again with the new state whenever somebody else was first. Raises
     Conflict when that happened more than ``hands.retries`` times, MarketError when the answers
-    of the new revision would not decode on a device, and whatever ``make`` raises.
+    of the new revision would not decode on a device, UsageError for a note that a revision
+    cannot carry, and whatever ``make`` raises.
     """
     written = size = 0
     for attempt in range(1, hands.retries + 2):
@@ -115,6 +118,7 @@ def commit(store: Store, make: Callable[[State], Draft | None], hands: Hands) ->
         draft = make(state)
         if draft is None:
             return None
+        _check_words(draft.revision.publisher, draft.revision.note)
         prepared = prepare(replace(draft.revision, parent=state.identity))
         _check(prepared, draft)
         first, then = _objects(draft, prepared)
@@ -136,6 +140,17 @@ def commit(store: Store, make: Callable[[State], Draft | None], hands: Hands) ->
         f"{store.url} was changed by somebody else {hands.retries + 1} times in a row",
         hint="run the same command again",
     )
+
+
+def _check_words(publisher: str, note: str) -> None:
+    """Refuse what a revision cannot carry; raises UsageError with the limit."""
+    for name, text, limit in (("publisher", publisher, 200), ("note", note, _NOTE_BYTES)):
+        size = len(text.encode("utf-8", "replace"))
+        if size > limit:
+            raise UsageError(f"the {name} has {size} bytes, limit {limit}", hint="shorten it")
+        bad = next((c for c in text if c == "\0" or 0xD800 <= ord(c) < 0xE000), None)
+        if bad is not None:
+            raise UsageError(f"the {name} holds the character U+{ord(bad):04X}", hint="remove it")
 
 
 def _check(prepared: Prepared, draft: Draft) -> None:

@@ -10,15 +10,15 @@ from decimal import Decimal
 from typing import Any, Final
 
 from olares_apps.errors import MarketError
+from olares_apps.market import canonical
 from olares_apps.market.entries import Card, archive_name
 from olares_apps.render.chart import ChartTree
 from olares_apps.spec.quantity import parse_cpu, parse_quantity
 from olares_apps.spec.types import app_id
 
-__all__ = ["DEFAULT_LOCALE", "card", "detail_document", "missing_texts", "with_version"]
+__all__ = ["card", "detail_document", "with_version"]
 
 Json = dict[str, Any]
-DEFAULT_LOCALE: Final = "en-US"
 
 # Detail field: manifest field of `spec`. Plain strings, "" when the manifest has none.
 _SPEC_TEXTS: Final = {
@@ -59,7 +59,8 @@ def detail_document(chart: ChartTree) -> Json:
 
     Sizes are strings: bytes for memory, disk and GPU memory, cores for CPU, "0" for none.
     Raises MarketError when the chart contradicts itself: a version or name that differs, a
-    size that is no quantity, a locale that is listed and has no texts.
+    size that is no quantity, a locale that is listed and has no texts. A text that a locale
+    lacks falls back to the manifest's.
     """
     manifest = chart.manifest
     metadata: Mapping[str, Any] = manifest.get("metadata") or {}
@@ -105,6 +106,13 @@ def detail_document(chart: ChartTree) -> Json:
             "upgradeDescription": str(spec.get("upgradeDescription") or ""),
         }
     ]
+    try:
+        canonical.encode(detail)
+    except ValueError as error:
+        raise MarketError(
+            f"{chart.app}: OlaresManifest.yaml {error}",
+            hint="write it as text, in quotes",
+        ) from error
     return detail
 
 
@@ -135,18 +143,6 @@ def card(detail: Mapping[str, Any]) -> Card:
         featured_image=detail.get("featuredImage", ""),
         labels=tuple(detail.get("appLabels", ())),
     )
-
-
-def missing_texts(chart: ChartTree) -> list[str]:
-    """Return the texts that a locale lacks and for which the page falls back to the default."""
-    wanted = {"metadata": ("title", "description"), "spec": _LONG_TEXTS}
-    return [
-        f"i18n/{locale}/OlaresManifest.yaml: {block}.{name}"
-        for locale, file in sorted(chart.i18n.items())
-        for block, names in wanted.items()
-        for name in names
-        if not (file.get(block) or {}).get(name)
-    ]
 
 
 def _agree(chart: ChartTree, metadata: Mapping[str, Any]) -> None:

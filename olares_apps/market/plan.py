@@ -15,9 +15,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
+from typing import Final
 
 from semver import Version
 
+from olares_apps.errors import UsageError
 from olares_apps.generations import GENERATIONS
 from olares_apps.market.candidates import (
     Candidate,
@@ -32,7 +34,8 @@ from olares_apps.render.versions import bump
 
 __all__ = ["Action", "Plan", "Refusal", "Step", "plan"]
 
-_ORDER = {generation.name: index for index, generation in enumerate(GENERATIONS)}
+_SOURCE_CHARACTERS: Final = 50  # contract 2.6: columns source_id and source_title
+_ORDER: Final = {generation.name: index for index, generation in enumerate(GENERATIONS)}
 
 
 class Action(StrEnum):
@@ -111,7 +114,7 @@ class Plan:
         return not self.changes and self.source is None
 
 
-_WRITING = frozenset((Action.NEW, Action.UPDATE, Action.ICON))
+_WRITING: Final = frozenset((Action.NEW, Action.UPDATE, Action.ICON))
 
 
 def plan(
@@ -119,7 +122,8 @@ def plan(
 ) -> Plan:
     """Plan a publish on top of a revision (None: an empty market).
 
-    ``source`` names the market; None keeps the name it has.
+    ``source`` names the market; None keeps the name it has. Raises UsageError for a name that
+    devices cannot store.
     """
     apps = revision.apps if revision else {}
     owners = {entry.id: name for name, entry in apps.items()}
@@ -135,12 +139,24 @@ def plan(
             step = _step(candidate, apps.get(candidate.app))
         seen.add(candidate.app)
         steps.append(step)
+    if source:
+        _check_source(source)
     known = revision.source if revision else None
     renamed = source is not None and (
         known is None
         or (source.id, source.label, source.icon) != (known.id, known.label, known.icon)
     )
     return Plan(tuple(steps), source if renamed and (revision or steps) else None)
+
+
+def _check_source(source: Source) -> None:
+    for name, text in (("id", source.id), ("label", source.label)):
+        if not text or len(text) > _SOURCE_CHARACTERS or not text.isprintable():
+            raise UsageError(
+                f"the market's {name} '{text[:60]}' must have 1 to {_SOURCE_CHARACTERS} "
+                "printable characters",
+                hint="set it in olapps.toml, [market.source]",
+            )
 
 
 def _step(candidate: Candidate, entry: AppEntry | None) -> Step:

@@ -9,7 +9,7 @@ from support.market import NEW, OLD, build_chart
 from olares_apps.errors import MarketError
 from olares_apps.market import canonical, wire
 from olares_apps.market.conformance import decode_details
-from olares_apps.market.details import card, detail_document, missing_texts, with_version
+from olares_apps.market.details import card, detail_document, with_version
 
 
 @pytest.mark.parametrize(
@@ -92,7 +92,7 @@ def test_a_listed_locale_without_texts_is_refused() -> None:
         detail_document(chart)
 
 
-def test_a_text_that_a_locale_lacks_falls_back_and_is_reported() -> None:
+def test_a_text_that_a_locale_lacks_falls_back_to_the_default() -> None:
     english = {
         "metadata": {"title": "Demo", "description": "A demo."},
         "spec": {"fullDescription": "Long.", "upgradeDescription": "New."},
@@ -107,11 +107,14 @@ def test_a_text_that_a_locale_lacks_falls_back_and_is_reported() -> None:
     chinese = detail_document(chart)["i18n"]["zh-CN"]
     assert chinese["metadata"] == {"title": "演示", "description": "A demo."}
     assert chinese["spec"]["fullDescription"] == "Long."
-    assert missing_texts(chart) == [
-        "i18n/zh-CN/OlaresManifest.yaml: metadata.description",
-        "i18n/zh-CN/OlaresManifest.yaml: spec.fullDescription",
-        "i18n/zh-CN/OlaresManifest.yaml: spec.upgradeDescription",
-    ]
+
+
+def test_a_number_that_has_no_exact_text_is_refused_with_its_place() -> None:
+    chart = build_chart("demoalpha")
+    spec = chart.manifest["spec"] | {"supportClient": {"zoom": 0.5}}
+    chart = replace(chart, manifest={**chart.manifest, "spec": spec})
+    with pytest.raises(MarketError, match=r"demoalpha: .* supportClient\.zoom: float has no"):
+        detail_document(chart)
 
 
 HOSTILE = 'back`tick ${x} </script> \\ \u2028 " {{ .Values.x }} \t emoji 🦙\nCRLF\r\nend'

@@ -362,6 +362,33 @@ def test_a_new_name_of_the_source_is_a_change_of_its_own(catalog: MemoryStore) -
     assert (health["name"], health["apps"]) == ("Demo", 3)
 
 
+@pytest.mark.parametrize("source", [Source("", "X"), Source("x", "y" * 51), Source("x\0", "y")])
+def test_a_name_of_the_source_that_devices_cannot_store_is_refused(
+    catalog: MemoryStore, source: Source
+) -> None:
+    with pytest.raises(UsageError, match="must have 1 to 50 printable characters"):
+        publish(catalog, [], publisher="a", source=source, hands=hands())
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        ({"note": "x" * 2**20}, "the note has 1048576 bytes, limit 65536"),
+        ({"note": "a\0b"}, r"the note holds the character U\+0000"),
+        ({"note": "\ud800"}, r"the note holds the character U\+D800"),
+        ({"publisher": "é" * 101}, "the publisher has 202 bytes, limit 200"),
+    ],
+)
+def test_words_that_a_revision_cannot_carry_are_refused(
+    catalog: MemoryStore, words: dict[str, str], problem: str
+) -> None:
+    head, objects = catalog.head, dict(catalog.objects)
+    words = {"publisher": "a", "note": ""} | words
+    with pytest.raises(UsageError, match=problem):
+        publish(catalog, [build_candidate("demodelta")], hands=hands(), **words)  # type: ignore[arg-type]
+    assert (catalog.head, catalog.objects) == (head, objects)
+
+
 def test_publishing_nothing_into_an_empty_market_makes_no_revision() -> None:
     store = MemoryStore()
     report = publish(store, [], publisher="a", source=Source("x", "X"), hands=hands())
