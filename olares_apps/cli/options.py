@@ -21,7 +21,8 @@ def complete_names(ctx: click.Context, param: click.Parameter, incomplete: str) 
     try:
         root = workspace_root(ctx.params.get("root"))
         folder = root / load_config(root).workspace.specs
-        names = sorted(path.stem for path in folder.glob("*.yaml"))
+        files = (path for path in folder.glob("*.yaml") if not path.name.endswith(".lock.yaml"))
+        names = sorted(path.stem for path in files)
     except (OlappsError, OSError):
         return []
     return [CompletionItem(name) for name in names if name.startswith(incomplete)]

@@ -151,12 +151,17 @@ def _without_collections() -> Iterator[None]:
 
 
 def _spec_files(root: Path, folder: str) -> list[Path]:
-    """Return the spec files of a workspace in alphabetical order; hidden ones are no specs."""
+    """Return the spec files of a workspace in alphabetical order.
+
+    Hidden files are no specs, nor are the locks that lie beside them.
+    """
     try:
         files = [
             file
             for file in (root / folder).iterdir()
-            if file.suffix in (".yaml", ".yml") and not file.name.startswith(".")
+            if file.suffix in (".yaml", ".yml")
+            and not file.name.startswith(".")
+            and not file.name.endswith(".lock.yaml")
         ]
     except NotADirectoryError:
         raise WorkspaceError(f"{folder} is no folder", hint="specs live in it") from None

@@ -157,12 +157,13 @@ def test_files_that_are_named_wrong_are_told(
     assert list(loaded.specs) == ["a"]
 
 
-def test_hidden_files_and_other_files_are_no_specs(tmp_path: Path) -> None:
+def test_hidden_files_locks_and_other_files_are_no_specs(tmp_path: Path) -> None:
     files: dict[str, str | bytes] = {
         "apps/a.yaml": spec("a"),
         "apps/._a.yaml": b"\x00\x05\x16\x07",
         "apps/.DS_Store": b"",
         "apps/notes.txt": "x",
+        "apps/a.lock.yaml": "schema: 1",
         "apps/old/b.yaml": "x",
     }
     assert workspace(tmp_path, files).problems == ()

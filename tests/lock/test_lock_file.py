@@ -1,0 +1,127 @@
+"""The lock file: written in one form, read strictly, and applied to its spec."""
+
+from pathlib import Path, PurePath
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from support.fit_facts import facts_35b
+from support.locks import COMMIT, SHA, file_of, image_of, lock_of
+from support.specs import MINIMAL, load, spec_text
+
+from olares_apps.engines.files import stored_files
+from olares_apps.lock.apply import apply_lock, exact_files
+from olares_apps.lock.errors import Contradiction, LockBroken
+from olares_apps.lock.file import dump_lock, load_lock, lock_path, parse_lock, write_lock
+from olares_apps.lock.model import Lock
+
+PATH = PurePath("demo.lock.yaml")
+EXACT = 17_200_123_456
+
+
+def test_a_lock_comes_back_as_it_was_written():
+    lock = lock_of(file_of(gguf=facts_35b().to_dict()), images=[image_of()])
+    assert parse_lock(dump_lock(lock), PATH) == lock
+    assert lock.facts() == facts_35b()
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    licence=st.text(st.characters(codec="utf-8", categories=["L", "N", "P", "Zs"]), min_size=1),
+    size=st.integers(0, 2**50),
+    others=st.dictionaries(
+        st.from_regex(r"[a-zA-Z0-9_.-]{1,20}\.gguf", fullmatch=True), st.integers(0, 2**50)
+    ),
+)
+def test_any_values_survive_the_round_trip(licence, size, others):
+    lock = lock_of(file_of(licence=licence, others=others, size=size))
+    assert parse_lock(dump_lock(lock), PATH) == lock
+
+
+def test_the_text_has_a_fixed_order_and_no_aliases():
+    text = dump_lock(lock_of(file_of(), file_of(role="extra", file="b.gguf"), images=[image_of()]))
+    lines = [
+        line.split(":")[0].strip(" -") for line in text.splitlines() if not line.startswith("#")
+    ]
+    assert lines[:8] == ["schema", "files", "role", "repo", "file", "requested", "commit", "gated"]
+    assert "&" not in text
+
+
+def test_a_lock_is_written_beside_its_spec_only_when_it_changed(tmp_path: Path):
+    spec = tmp_path / "demo.yaml"
+    assert load_lock(spec) is None
+    assert write_lock(spec, lock_of(file_of()))
+    assert lock_path(spec) == tmp_path / "demo.lock.yaml"
+    assert not write_lock(spec, lock_of(file_of()))
+    assert load_lock(spec) == lock_of(file_of())
+    assert [path.name for path in tmp_path.iterdir()] == ["demo.lock.yaml"]
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("schema: 2\n", "schema 2, this version reads 1"),
+        ("files: []\n", "schema None"),
+        ("- a\n", "a lock is a mapping"),
+        ("{", "not YAML"),
+        ("schema: 1\nfiles: [{}]\n", "files.0.role: Field required"),
+        ("schema: 1\nsurprise: 1\n", "surprise: Extra inputs are not permitted"),
+        (dump_lock(lock_of(file_of())).replace(COMMIT, "main"), "files.0.commit"),
+        (dump_lock(lock_of(file_of())).replace("size: 1", "size: -1"), "files.0.parts.0.size"),
+        (
+            dump_lock(lock_of(file_of(gguf={"schema": 1, "arch": "x"}))).replace("arch", "arc"),
+            "unknown header fact",
+        ),
+    ],
+)
+def test_a_lock_that_cannot_be_read_says_where(text, message):
+    with pytest.raises(LockBroken) as caught:
+        parse_lock(text, PATH)
+    assert message in caught.value.message
+    assert "demo.lock.yaml" in caught.value.message
+
+
+def test_the_spec_gets_exact_size_digest_and_commit():
+    spec = load(MINIMAL).spec
+    applied = apply_lock(spec, lock_of(file_of(size=EXACT)))
+    assert applied.target is not None
+    assert (applied.target.size, applied.target.sha256) == (EXACT, SHA)
+    assert applied.target.revision == COMMIT
+    assert spec.target is not None
+    assert spec.target.revision == "main"
+
+
+def test_facts_of_another_revision_are_not_used():
+    spec = load(spec_text(("      quant:", "      revision: dev\n      quant:"))).spec
+    assert apply_lock(spec, lock_of(file_of(size=EXACT))) == spec
+
+
+def test_no_lock_changes_nothing():
+    spec = load(MINIMAL).spec
+    assert apply_lock(spec, None) is spec
+    assert apply_lock(spec, Lock()) is spec
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "field"),
+    [
+        ("size_gb: 17.2", "size_gb: 16.0", "model.files.0.size_gb"),
+        ("size_gb: 17.2", "size: 17200000000", "model.files.0.size"),
+        ("size_gb: 17.2", f"sha256: {'b' * 64}", "model.files.0.sha256"),
+    ],
+)
+def test_a_spec_that_states_something_else_is_refused(old, new, field):
+    spec = load(spec_text((old, new))).spec
+    with pytest.raises(Contradiction) as caught:
+        apply_lock(spec, lock_of(file_of(size=EXACT)))
+    assert caught.value.field == field
+
+
+def test_the_parts_of_a_split_model_each_get_their_size_and_digest():
+    names = [f"Demo-{number:05}-of-00003.gguf" for number in (1, 2, 3)]
+    spec = load(spec_text(("Demo-35B-UD-Q3_K_XL.gguf", names[0]), ("17.2", "0.6"))).spec
+    parts = [(name, 10**8 * (index + 1), str(index) * 64) for index, name in enumerate(names)]
+    lock = lock_of(file_of(file=names[0], parts=parts))
+    files = exact_files(stored_files(apply_lock(spec, lock).model.files), lock)
+    assert [(item.size, item.sha256) for item in files] == [part[1:] for part in parts]
+    assert [item.about for item in files] == [6 * 10**8, 0, 0]
