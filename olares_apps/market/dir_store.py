@@ -8,9 +8,10 @@ Layout, below the root::
     tmp/                        files being written; a dead writer's are removed later
     blobs/ revisions/ responses/    immutable objects
 
-Every file is written into ``tmp`` first, under an exclusive lock that dies with its process.
-It gets its name by `os.link`, which never replaces anything. Before the head moves, all files
-that this process put and the folders that name them are flushed to the disk.
+Every file is written into ``tmp`` first, under an exclusive lock that dies with its process,
+and flushed to the disk. It gets its name by `os.link`, which never replaces anything. So a name
+always stands for the whole content, also after a loss of power. Before the head moves, the
+folders that name the files of this publish are flushed too.
 """
 
 import errno
@@ -33,8 +34,6 @@ __all__ = ["DirStore"]
 _KEY: Final = re.compile(r"[a-z0-9][a-z0-9._-]*(?:/[a-z0-9][a-z0-9._-]*)+", re.ASCII)
 _MARKER: Final = "olapps-market.json"
 _KIND: Final = "olapps market"
-# Below this many files one fsync each is quicker than flushing the whole machine first.
-_FEW_FILES: Final = 32
 _ATTEMPTS: Final = 5
 
 _HINTS: Final = {
@@ -85,7 +84,6 @@ class DirStore:
                 self._remove_leftovers()
                 with self._temporary(head.encode()) as path:
                     self._hook("head written")
-                    _flush_path(path)
                     path.rename(self.root / "head.json")
                 self._hook("head renamed")
                 _flush_path(self.root)
@@ -99,8 +97,8 @@ class DirStore:
             created = self._create(target, data)
             if not created:
                 _renew(target)
-            # A file of another process may not be on the disk yet either.
-            self._unflushed.add(target)
+            # The name of another process's file may not be on the disk yet either.
+            self._unflushed.update(self._folders(target))
             return created
 
     def get(self, key: str) -> bytes | None:
@@ -156,7 +154,7 @@ class DirStore:
         (self.root / "tmp").mkdir(parents=True, exist_ok=True)
         marker = self.root / _MARKER
         self._create(marker, canonical.encode({"kind": _KIND, "schema": SCHEMA}))
-        self._unflushed.add(marker)
+        self._unflushed.add(self.root)
         self._marked = True
 
     def _create(self, target: Path, data: bytes) -> bool:
@@ -186,6 +184,7 @@ class DirStore:
                 fcntl.flock(file, fcntl.LOCK_EX)
                 file.write(data)
                 file.flush()
+                os.fsync(file.fileno())
                 yield path
             finally:
                 path.unlink(missing_ok=True)
@@ -201,11 +200,8 @@ class DirStore:
                 continue
 
     def _flush(self) -> None:
-        if len(self._unflushed) > _FEW_FILES:
-            os.sync()
-        folders = {folder for path in self._unflushed for folder in self._folders(path)}
-        for path in (*sorted(self._unflushed), *sorted(folders, reverse=True)):
-            _flush_path(path)
+        for folder in sorted(self._unflushed, reverse=True):
+            _flush_path(folder)
         self._unflushed.clear()
 
     def _folders(self, path: Path) -> Iterator[Path]:
