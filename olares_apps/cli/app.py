@@ -3,7 +3,7 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Final, TextIO
 
 import click
 
@@ -49,6 +49,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def run(argv: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit status; the only place that catches errors."""
+    stream = sys.stdout
     try:
         result = cli.main(
             args=None if argv is None else list(argv), prog_name="olapps", standalone_mode=False
@@ -70,10 +71,19 @@ def run(argv: Sequence[str] | None = None) -> int:
         output.error("interrupted")
         return 130
     except BrokenPipeError:
-        # The reader went away, as `olapps list | head` does; nothing is wrong.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        return _reader_gone(stream)
+    except SystemExit:
+        # click's own answer to a broken pipe is to replace the stream and to exit.
+        if sys.stdout is not stream:
+            return _reader_gone(stream)
+        raise
     except OSError as error:
         output.report_os_error(error)
         return 1
     return result if isinstance(result, int) else 0
+
+
+def _reader_gone(stream: TextIO) -> int:
+    """Drop what is left to print: the reader has seen enough, as with `olapps list | head`."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+    return 0

@@ -9,7 +9,7 @@ and finishes the edit.
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Final, Protocol
+from typing import Any, Protocol
 
 from semver import Version
 
@@ -33,13 +33,11 @@ from olares_apps.market.store import Store
 from olares_apps.render.archive import unpack
 from olares_apps.render.chart import ChartTree
 from olares_apps.render.versions import Level, archive_version
+from olares_apps.spec.edit import set_version
 from olares_apps.spec.loader import LoadedSpec
 from olares_apps.spec.yaml_source import unify_line_ends
 
 __all__ = ["AppResult", "Kitchen", "Request", "WorkflowReport", "publish_specs"]
-
-# Republished content has no notes of its own on the market.
-_RESTORED: Final = "An earlier version again."
 
 
 class Kitchen(Protocol):
@@ -296,7 +294,7 @@ def _unfinished(
     """Return the edit that an interrupted publish did not come to, or None.
 
     The spec is below the market's base version, and with that version and the published notes
-    it renders to exactly what is on offer.
+    it renders to exactly what is on offer. Content that was republished has no new notes.
     """
     if entry is None or not entry.live:
         return None
@@ -307,7 +305,9 @@ def _unfinished(
     if Version.parse(base) <= Version.parse(loaded.spec.version):
         return None
     try:
-        text = edited(before, loaded.spec, base, entry.notes or None, _RESTORED)
+        text = set_version(before, base)
+        if entry.notes:
+            text = edited(before, loaded.spec, base, entry.notes, "")
         after = kitchen.reload(loaded, text)
     except SpecError:
         return None
