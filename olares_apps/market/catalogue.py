@@ -53,11 +53,6 @@ class View:
         entries = self.revision.apps.values()
         return max([self.revision.source.modified, *(entry.modified for entry in entries)])
 
-    @property
-    def removed(self) -> list[str]:
-        """Return the ids of the apps that were taken off the market."""
-        return sorted(entry.id for entry in self.revision.apps.values() if not entry.live)
-
     def hash(self, visible: Mapping[str, Any]) -> str:
         """Return the digest of everything that a device of this set can get.
 

@@ -51,7 +51,6 @@ def _visible(seen: View) -> Mapping[str, Any]:
         "info": documents.info_data(seen, stamps=False),
         "taxonomy": documents_v2.taxonomy(seen, stamps=False),
         "items": documents_v2.items(seen, stamps=False),
-        "removed": seen.removed,
     }
 
 
