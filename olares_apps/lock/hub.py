@@ -1,0 +1,277 @@
+"""The model hub: which commit a revision is, which files it has, and their headers.
+
+Metadata comes through ``huggingface_hub``, with its endpoint, token and mirrors; headers by
+HTTP ranges, because only the first megabytes of a file are wanted.
+"""
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import quote
+
+from olares_apps.errors import FetchError
+from olares_apps.fit.gguf_facts import FactsError, GgufFacts, facts_of
+from olares_apps.fit.gguf_header import read_header
+from olares_apps.fit.gguf_shards import merge_shards, missing_shards, shard_names
+from olares_apps.lock.apply import is_commit
+from olares_apps.lock.cache import Cache
+from olares_apps.lock.errors import (
+    HubFailed,
+    ModelFileMissing,
+    Offline,
+    RepoGated,
+    RepoMissing,
+    RepoMoved,
+    RevisionMissing,
+    ShardsMissing,
+    TooManyRequests,
+)
+from olares_apps.lock.network import Network, retry_after
+from olares_apps.lock.ranges import RemoteFile
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["DEFAULT_ENDPOINT", "Hub", "RepoFacts"]
+
+DEFAULT_ENDPOINT: Final = "https://huggingface.co"
+_INDEX: Final = ".safetensors.index.json"
+
+
+@dataclass(frozen=True, slots=True)
+class RepoFacts:
+    """A repository at one commit; ``files`` maps a path to its size (bytes) and sha256."""
+
+    repo: str
+    commit: str
+    gated: bool
+    licence: str | None
+    files: Mapping[str, tuple[int, str | None]]
+
+    def ggufs(self) -> dict[str, int]:
+        """Return the GGUF files and their sizes in bytes, by name."""
+        return {name: size for name, (size, _) in sorted(self.files.items()) if _is_gguf(name)}
+
+
+def _is_gguf(name: str) -> bool:
+    return name.endswith(".gguf")
+
+
+class Hub:
+    """Asks one model hub; safe to use from several threads.
+
+    ``endpoint`` is the hub or a mirror of it; ``token`` is only ever sent to that host.
+    """
+
+    def __init__(
+        self,
+        *,
+        cache: Cache,
+        endpoint: str | None = None,
+        token: str | None = None,
+        network: Network | None = None,
+        offline: bool = False,
+    ) -> None:
+        self.endpoint = (endpoint or os.environ.get("HF_ENDPOINT") or DEFAULT_ENDPOINT).rstrip("/")
+        self._given_token = token
+        self._cache, self._offline = cache, offline
+        self._network = network or Network()
+        self._network.failure = HubFailed
+
+    @property
+    def token(self) -> str | None:
+        """Return the token that is sent: the given one, else that of huggingface_hub."""
+        if self._given_token is not None:
+            return self._given_token
+        from huggingface_hub import get_token
+
+        return get_token()
+
+    def repo(self, repo: str, revision: str) -> RepoFacts:
+        """Return what the hub says about a repository at a branch, tag or commit.
+
+        Raises RepoMissing, RepoGated, RepoMoved, RevisionMissing, HubFailed, TooManyRequests
+        or Offline.
+        """
+        key = (self.endpoint, repo, revision)
+        if (self._offline or is_commit(revision)) and (kept := self._cache.get("repo", *key)):
+            return _repo_facts(kept)
+        if self._offline:
+            raise Offline(f"{repo} at {revision}")
+        facts = self._ask(repo, revision)
+        for name in {revision, facts.commit}:
+            self._cache.put("repo", self.endpoint, repo, name, value=asdict(facts))
+        return facts
+
+    def parts(self, facts: RepoFacts, file: str) -> tuple[str, ...]:
+        """Return the files behind the one that a spec names: parts, or an index and its shards.
+
+        Raises ModelFileMissing with a suggestion, or ShardsMissing.
+        """
+        names = (file, *self._index_shards(facts, file)) if file.endswith(_INDEX) else None
+        if names is None:
+            names = shard_names(file)
+        if file not in facts.files:
+            raise ModelFileMissing(facts.repo, file, facts.commit[:12], facts.files)
+        missing = [name for name in names if name not in facts.files]
+        if missing:
+            labels = missing_shards(file, facts.files) if _is_gguf(file) else missing
+            raise ShardsMissing(facts.repo, file, facts.commit[:12], labels)
+        return tuple(dict.fromkeys(names))
+
+    def gguf(self, facts: RepoFacts, file: str) -> GgufFacts:
+        """Return the header facts of a GGUF file, all parts read.
+
+        Raises GgufError for a file that is none, and what :meth:`parts` and the reading of
+        ranges raise.
+        """
+        key = (facts.repo, facts.commit, file)
+        if kept := self._cache.get("gguf", *key):
+            with suppress(FactsError):  # kept by another version: the facts are fetched again
+                return GgufFacts.from_dict(kept)
+        if self._offline:
+            raise Offline(f"the header of {file}")
+        headers = [
+            read_header(self._source(facts, name), first_chunk=2**20)
+            for name in self.parts(facts, file)
+        ]
+        found = facts_of(merge_shards(headers))
+        self._cache.put("gguf", *key, value=found.to_dict())
+        return found
+
+    def document(self, facts: RepoFacts, file: str) -> dict[str, Any]:
+        """Return a small JSON file of the repository; raises HubFailed when it is none."""
+        key = (facts.repo, facts.commit, file)
+        kept = self._cache.get("document", *key)
+        if kept is not None:
+            return dict(kept)
+        if self._offline:
+            raise Offline(f"{file} of {facts.repo}")
+        address = self._address(facts, file)
+        secret = {"Authorization": f"Bearer {self.token}"} if self.token else {}
+        answer = self._network.fetch(address, {}, secret)
+        if answer.status_code != 200:
+            raise self._refusal(facts, file)(answer)
+        try:
+            found = json.loads(answer.content)
+        except (ValueError, RecursionError):
+            found = None
+        if not isinstance(found, dict):
+            raise HubFailed(f"{address} is no JSON document")
+        self._cache.put("document", *key, value=found)
+        return found
+
+    def _index_shards(self, facts: RepoFacts, file: str) -> list[str]:
+        if file not in facts.files:
+            raise ModelFileMissing(facts.repo, file, facts.commit[:12], facts.files)
+        names = self.document(facts, file).get("weight_map")
+        if not isinstance(names, dict) or not all(isinstance(item, str) for item in names.values()):
+            raise HubFailed(f"{file} of {facts.repo} is no safetensors index")
+        folder = file.rpartition("/")[0]
+        return sorted({f"{folder}/{item}" if folder else item for item in names.values()})
+
+    def _source(self, facts: RepoFacts, file: str) -> RemoteFile:
+        return RemoteFile(
+            self._network,
+            self._address(facts, file),
+            facts.files[file][0],
+            token=self.token,
+            refused=self._refusal(facts, file),
+        )
+
+    def _address(self, facts: RepoFacts, file: str) -> str:
+        return f"{self.endpoint}/{facts.repo}/resolve/{facts.commit}/{quote(file)}"
+
+    def _refusal(self, facts: RepoFacts, file: str) -> "Callable[[httpx.Response], FetchError]":
+        def refused(response: "httpx.Response") -> FetchError:
+            status = response.status_code
+            if status in (401, 403):
+                code = response.headers.get("x-error-code")
+                if facts.gated or code == "GatedRepo":
+                    return RepoGated(facts.repo, has_token=bool(self.token))
+                return RepoMissing(facts.repo)
+            if status == 404:
+                return ModelFileMissing(facts.repo, file, facts.commit[:12], facts.files)
+            return HubFailed(f"{self._address(facts, file)} answers {status}")
+
+        return refused
+
+    def _ask(self, repo: str, revision: str) -> RepoFacts:
+        # Metadata of a curator's models is nobody's business but the hub's.
+        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
+        from huggingface_hub import HfApi
+        from huggingface_hub.errors import (
+            GatedRepoError,
+            HfHubHTTPError,
+            RepositoryNotFoundError,
+            RevisionNotFoundError,
+        )
+
+        # The error of its HTTP library, which differs between versions.
+        transport: type[Exception] = HfHubHTTPError.__bases__[0]
+        token = self.token
+        api = HfApi(endpoint=self.endpoint, token=token or False)
+        for attempt in range(self._network.attempts):
+            is_last = attempt + 1 == self._network.attempts
+            try:
+                info = api.model_info(
+                    repo, revision=revision, files_metadata=True, timeout=self._network.timeout
+                )
+                return self._described(repo, info)
+            except GatedRepoError:
+                raise RepoGated(repo, has_token=bool(token)) from None
+            except RepositoryNotFoundError:
+                raise RepoMissing(repo) from None
+            except RevisionNotFoundError:
+                raise RevisionMissing(repo, revision) from None
+            except HfHubHTTPError as error:
+                status = error.response.status_code
+                stated = retry_after(error.response.headers, self._network.now)
+                if status != 429 and status < 500:
+                    raise HubFailed(f"{self.endpoint} answers {status} for {repo}") from None
+                if is_last and status == 429:
+                    raise TooManyRequests(self.endpoint, stated) from None
+                if is_last:
+                    raise HubFailed(f"{self.endpoint} answers {status} for {repo}") from None
+                self._network.pause(attempt, stated, self.endpoint)
+            except transport as error:
+                if is_last:
+                    raise HubFailed(
+                        f"{self.endpoint} cannot be reached: {error}",
+                        hint="check the network, HF_ENDPOINT and a proxy",
+                    ) from None
+                self._network.pause(attempt, None, self.endpoint)
+            except (ValueError, KeyError, TypeError, AttributeError) as error:
+                raise HubFailed(
+                    f"{self.endpoint} answers for {repo} with something that is no model page",
+                    hint="check HF_ENDPOINT: a login page may stand before the hub",
+                ) from error
+        raise AssertionError("unreachable")  # the last attempt returns or raises
+
+    def _described(self, repo: str, info: Any) -> RepoFacts:
+        if info.id != repo:
+            raise RepoMoved(repo, info.id)
+        if not isinstance(info.sha, str) or not is_commit(info.sha):
+            raise ValueError("no commit")
+        files = {
+            item.rfilename: (item.size, item.lfs.sha256 if item.lfs else None)
+            for item in info.siblings or ()
+            if isinstance(item.size, int)
+        }
+        return RepoFacts(repo, info.sha, bool(info.gated), _licence(info), files)
+
+
+def _licence(info: Any) -> str | None:
+    stated = info.card_data.get("license") if info.card_data else None
+    if isinstance(stated, str):
+        return stated
+    tags = (tag.removeprefix("license:") for tag in info.tags or () if tag.startswith("license:"))
+    return next(tags, None)
+
+
+def _repo_facts(kept: Mapping[str, Any]) -> RepoFacts:
+    files = {name: (size, digest) for name, (size, digest) in kept["files"].items()}
+    return RepoFacts(kept["repo"], kept["commit"], kept["gated"], kept["licence"], files)
