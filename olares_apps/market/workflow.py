@@ -7,18 +7,27 @@ and finishes the edit.
 """
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from semver import Version
 
-from olares_apps.errors import OlappsError, Problem, SpecError, UsageError
+from olares_apps.errors import (
+    Conflict,
+    MarketError,
+    OlappsError,
+    Problem,
+    SpecError,
+    UsageError,
+    VersionRefused,
+)
 from olares_apps.generations import GENERATIONS, Generation
 from olares_apps.market import objects
 from olares_apps.market.candidates import Candidate, CandidateArchive, Icon, candidate_archive
-from olares_apps.market.commit import Hands, read_state
+from olares_apps.market.commit import Hands, State, read_state
 from olares_apps.market.entries import AppEntry, ArchiveEntry
+from olares_apps.market.history import walk
 from olares_apps.market.proposal import (
     COMPARED_VERSION,
     Intent,
@@ -175,20 +184,40 @@ def publish_specs(
         if planned.refused:
             raise refusal_error(planned.refused)
         return WorkflowReport(results, True, state.identity)
-    market = publish(
-        store,
-        candidates,
-        publisher=request.publisher,
-        note=request.note or "",
-        source=request.source,
-        hands=hands,
-    )
+    try:
+        market = publish(
+            store,
+            candidates,
+            publisher=request.publisher,
+            note=request.note or "",
+            source=request.source,
+            hands=hands,
+        )
+    except VersionRefused as error:
+        raise _lost(store, state, {candidate.app for candidate in candidates}, error) from None
     problems = [
         problem for work in works if work.charts for problem in _write_back(kitchen, work, hands)
     ]
     if problems:
         raise SpecError(problems)
     return WorkflowReport(results, False, market.revision, market if market.changed else None)
+
+
+def _lost(store: Store, base: State, apps: Set[str], error: VersionRefused) -> MarketError:
+    """Return a Conflict when an app was published since ``base``, the refusal otherwise."""
+    for entry in walk(store, read_state(store)):
+        if entry.identity == base.identity:
+            break
+        for change in entry.revision.changes:
+            if change.app in apps:
+                who = entry.revision.publisher or "another publisher"
+                message = (
+                    f"{change.app}: lost to {who}, who published "
+                    f"{', '.join(change.after.values()) or 'its removal'} meanwhile "
+                    f"(revision {entry.identity[:12]})"
+                )
+                return Conflict(message, hint="take over that change, then publish again")
+    return error
 
 
 def _write_back(kitchen: Kitchen, work: _Work, hands: Hands) -> Sequence[Problem]:
