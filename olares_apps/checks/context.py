@@ -1,0 +1,413 @@
+"""What rules look at: one chart, read lazily and rendered as often as its templates need."""
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from olares_apps.checks import rendering
+from olares_apps.checks.launch import Server, servers
+from olares_apps.checks.places import line_of_path, line_of_piece, line_of_text
+from olares_apps.checks.platform import hydration_values, install_values
+from olares_apps.checks.prose import Prose
+from olares_apps.checks.rendering import Failure, Rendering, Template, Variant
+from olares_apps.checks.rule import Found
+from olares_apps.checks.shape import as_list, as_map, as_maps, as_text, dig
+from olares_apps.errors import Problem
+from olares_apps.generations import GENERATIONS, Generation
+from olares_apps.helm import RenderedObject, YamlError
+from olares_apps.helm.calls import CallFailed
+from olares_apps.helm.semver_range import version_matches
+from olares_apps.helm.yamlio import load_yaml
+from olares_apps.render.chart import ChartTree
+
+if TYPE_CHECKING:
+    from olares_apps.checks.images import ImageFacts
+    from olares_apps.checks.listing import Listing, Published
+    from olares_apps.checks.tools import Tools
+    from olares_apps.hardware import HardwareProfile
+    from olares_apps.spec.loader import LoadedSpec
+
+__all__ = ["MANIFEST", "ChartContext", "Document"]
+
+MANIFEST: Final = "OlaresManifest.yaml"
+_OLD, _NEW = GENERATIONS
+_LITERAL_SINCE: Final = (0, 12, 0)
+_MOST_MODES: Final = 12
+# The values as a whole, which may then be read under any name.
+_WHOLE_VALUES: Final = re.compile(r"\.Values\b(?!\.)")
+_TEMPLATE_ENDINGS: Final = (".yaml", ".yml", ".tpl", ".txt", ".json")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One YAML file of a chart: its text and its data, or why it has none."""
+
+    file: str
+    text: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    problem: Problem | None = None
+    exists: bool = True
+
+
+@dataclass(eq=False)
+class ChartContext:
+    """One chart as rules see it. Everything is worked out when first asked for, and kept.
+
+    ``files`` maps paths inside the chart to bytes. ``folder`` is the name of the folder or of
+    the archive's top folder, empty when there is none. ``generation`` is known for charts
+    that were rendered from a spec; for others it is read from the manifest. ``spec`` gives
+    texts their source and sizes, ``profile`` the device's budget, ``images`` what is known of
+    container images by reference, ``pictures`` the bytes of icons and screenshots by URL,
+    ``listing`` the folder or archive as it was found, ``published`` what a market holds,
+    ``tools`` the programs of this machine.
+    """
+
+    files: Mapping[str, bytes]
+    folder: str = ""
+    generation: Generation | None = None
+    spec: "LoadedSpec | None" = None
+    profile: "HardwareProfile | None" = None
+    images: "Mapping[str, ImageFacts]" = field(default_factory=dict)
+    pictures: Mapping[str, bytes] = field(default_factory=dict)
+    listing: "Listing | None" = None
+    published: "Published | None" = None
+    tools: "Tools | None" = None
+    tree: ChartTree | None = None
+
+    @classmethod
+    def of_tree(cls, tree: ChartTree, **more: Any) -> "ChartContext":
+        """Return the context of a chart that was rendered from a spec.
+
+        Its data is used as it was before it was dumped. ``more`` are further fields.
+        """
+        generation = next((g for g in GENERATIONS if g.name == tree.generation), None)
+        return cls(tree.files, folder=tree.app, generation=generation, tree=tree, **more)
+
+    # Files
+
+    @cached_property
+    def texts(self) -> Mapping[str, str]:
+        """Return the text of every file; bytes that are not UTF-8 are replaced."""
+        return {path: data.decode("utf-8-sig", "replace") for path, data in self.files.items()}
+
+    def text(self, path: str) -> str:
+        """Return the text of one file, empty when it is not there."""
+        return self.texts.get(path, "")
+
+    @cached_property
+    def chart(self) -> Document:
+        """Return Chart.yaml."""
+        return self._document("Chart.yaml")
+
+    @cached_property
+    def values(self) -> Document:
+        """Return values.yaml."""
+        return self._document("values.yaml")
+
+    @cached_property
+    def manifest_file(self) -> str:
+        """Return the path of the manifest: the shallowest, as devices choose it."""
+        found = (path for path in self.files if path.lower().endswith("olaresmanifest.yaml"))
+        return min(found, key=lambda path: (path.count("/"), path), default=MANIFEST)
+
+    @cached_property
+    def manifest_template(self) -> Template:
+        """Return the manifest as a template; devices render those older than 0.12.0."""
+        return rendering.read_template(self.manifest_file, self.text(self.manifest_file))
+
+    @cached_property
+    def manifests(self) -> Mapping[bool, Document]:
+        """Return the manifest as an administrator (True) and another user (False) get it."""
+        text = self.text(self.manifest_file)
+        if self.tree is not None and self.tree.manifest:
+            known = Document(self.manifest_file, text, self.tree.manifest)
+            return {False: known, True: known}
+        if "{{" not in text or self.is_literal:
+            plain = self._document(self.manifest_file)
+            return {False: plain, True: plain}
+        return {admin: self._rendered_manifest(text, admin=admin) for admin in (False, True)}
+
+    @cached_property
+    def manifest_fails(self) -> bool:
+        """Say whether the manifest is a template that does not render."""
+        is_template = not self.is_literal and "{{" in self.text(self.manifest_file)
+        return is_template and any(
+            isinstance(rendering.render_manifest(item.text, item.path, admin=admin), Failure)
+            for item in (self.manifest_template,)
+            for admin in (False, True)
+        )
+
+    @property
+    def manifest(self) -> Mapping[str, Any]:
+        """Return the manifest's data, as a user who is no administrator gets it."""
+        return self.manifests[False].data
+
+    @cached_property
+    def translations(self) -> Mapping[str, Document]:
+        """Return the manifest of every locale folder below i18n/."""
+        found = {}
+        for path in sorted(self.files):
+            parts = path.split("/")
+            if len(parts) == 3 and parts[0] == "i18n" and parts[2].lower() == MANIFEST.lower():
+                found[parts[1]] = self._document(path)
+        return found
+
+    def _document(self, path: str) -> Document:
+        text = self.text(path)
+        if path not in self.files:
+            return Document(path, "", exists=False)
+        return self._parsed(path, text)
+
+    def _parsed(self, path: str, text: str) -> Document:
+        try:
+            data = load_yaml(text, file=path)
+        except YamlError as error:
+            return Document(path, text, problem=error.problem)
+        if data is None:
+            return Document(path, text)
+        if not isinstance(data, dict):
+            kind = "a list" if isinstance(data, list) else "a single value"
+            return Document(path, text, problem=Problem(f"holds {kind} where a mapping must be"))
+        return Document(path, text, data)
+
+    def _rendered_manifest(self, text: str, *, admin: bool) -> Document:
+        rendered = rendering.render_manifest(text, self.manifest_file, admin=admin)
+        if isinstance(rendered, Failure):
+            problem = Problem(rendered.message, line=rendered.line)
+            return Document(self.manifest_file, text, problem=problem)
+        return self._parsed(self.manifest_file, rendered)
+
+    # Who and what the chart is
+
+    @cached_property
+    def app(self) -> str:
+        """Return the app's name: that of the manifest, else of Chart.yaml, else the folder's."""
+        if self.tree is not None:
+            return self.tree.app
+        name = as_text(dig(self.manifest, "metadata", "name"))
+        return name or as_text(self.chart.data.get("name")) or self.folder
+
+    @cached_property
+    def release(self) -> str:
+        """Return the name that the chart is rendered under."""
+        return self.app or "app"
+
+    @cached_property
+    def version(self) -> str:
+        """Return the version of Chart.yaml, else that of the manifest."""
+        known = as_text(self.chart.data.get("version"))
+        return known or as_text(dig(self.manifest, "metadata", "version"))
+
+    @cached_property
+    def manifest_version(self) -> str:
+        """Return ``olaresManifest.version``, read from the text when that is a template."""
+        if self.tree is not None and self.tree.manifest:
+            return as_text(self.tree.manifest.get("olaresManifest.version"))
+        text = self.text(self.manifest_file)
+        found = re.search(
+            r"^[\"']?olaresManifest\.version[\"']?\s*:\s*[\"']?([^\"'\s#]+)", text, re.M
+        )
+        return found[1] if found else ""
+
+    @cached_property
+    def is_literal(self) -> bool:
+        """Say whether devices read the manifest as it is: from 0.12.0 on it is no template."""
+        found = re.match(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?", self.manifest_version)
+        return found is not None and tuple(map(int, found.groups("0"))) >= _LITERAL_SINCE
+
+    @cached_property
+    def api_version(self) -> str:
+        """Return the manifest's apiVersion, ``v1`` when it has none."""
+        return as_text(self.manifest.get("apiVersion")) or "v1"
+
+    @cached_property
+    def targets_new(self) -> bool:
+        """Say whether the chart is meant for devices of 1.12.6 and later."""
+        if self.generation is not None:
+            return self.generation is _NEW
+        if self.is_literal or self.api_version == "v3":
+            return True
+        return self.api_version != "v2" and self._admits(str(_NEW.first))
+
+    @cached_property
+    def targets_old(self) -> bool:
+        """Say whether the chart is meant for devices of 1.12.3 to 1.12.5."""
+        if self.generation is not None:
+            return self.generation is _OLD
+        return not self.is_literal and self.api_version != "v3"
+
+    def _admits(self, version: str) -> bool:
+        try:
+            return all(version_matches(window, version) for window in self.olares_windows)
+        except CallFailed:
+            return False
+
+    @cached_property
+    def olares_windows(self) -> Sequence[str]:
+        """Return the constraints on the system that the manifest declares."""
+        return [
+            as_text(item.get("version"))
+            for _, item in as_maps(dig(self.manifest, "options", "dependencies"))
+            if item.get("name") == "olares" and item.get("type") == "system"
+        ]
+
+    @property
+    def generation_name(self) -> str:
+        """Return the name of the one generation the chart is for, empty when it is for both."""
+        if self.generation is not None:
+            return self.generation.name
+        if self.targets_old == self.targets_new:
+            return ""
+        return (_NEW if self.targets_new else _OLD).name
+
+    @cached_property
+    def subchart_folders(self) -> Sequence[str]:
+        """Return the folders of charts inside this one, each with a slash at its end."""
+        return [
+            path.removesuffix("Chart.yaml") for path in self.files if path.endswith("/Chart.yaml")
+        ]
+
+    # Templates and objects
+
+    @cached_property
+    def templates(self) -> Mapping[str, Template]:
+        """Return the files below templates/ with what each of them uses."""
+        return {
+            path: rendering.read_template(path, self.text(path))
+            for path in sorted(self.files)
+            if path.startswith("templates/") and path.endswith(_TEMPLATE_ENDINGS)
+        }
+
+    @cached_property
+    def modes(self) -> Sequence[str]:
+        """Return the accelerator modes of the manifest; one empty mode when there are none."""
+        entries = as_maps(dig(self.manifest, "spec", "accelerator"))
+        found = dict.fromkeys(as_text(item.get("mode")) for _, item in entries)
+        if not found and as_text(dig(self.manifest, "spec", "requiredGpu")):
+            return ("nvidia",)
+        return tuple(found)[:_MOST_MODES] or ("",)
+
+    @cached_property
+    def variants(self) -> Sequence[Variant]:
+        """Return the ways to install the chart that its templates can tell apart."""
+        named = rendering.values_named(self.templates.values())
+        computed = any(_WHOLE_VALUES.search(item.text) for item in self.templates.values())
+        roles = (False, True) if named & {"admin", "isAdmin", "bfl"} or computed else (False,)
+        modes = self.modes if named & {"GPU", "gpu"} or computed else self.modes[:1]
+        counts = (None, 0) if "workloads" in named and self.is_literal else (None,)
+        return [Variant(admin, mode, n) for n in counts for mode in modes for admin in roles]
+
+    @cached_property
+    def renderings(self) -> Sequence[Rendering]:
+        """Return what Helm makes of the chart at install, one pass per variant.
+
+        After a pass that was stopped by its bounds no other one is tried.
+        """
+        done: list[Rendering] = []
+        for variant in self.variants:
+            values = install_values(
+                self.manifests[variant.admin].data or self.manifest,
+                admin=variant.admin,
+                mode=variant.mode,
+                replicas=variant.replicas,
+            )
+            done.append(rendering.render(self.files, self.release, values, variant))
+            if done[-1].failure and done[-1].failure.is_limit:
+                break
+        return done
+
+    @cached_property
+    def base(self) -> Rendering:
+        """Return the first pass that gave objects, else the first one."""
+        return next((item for item in self.renderings if not item.failure), self.renderings[0])
+
+    @cached_property
+    def objects(self) -> Sequence[RenderedObject]:
+        """Return the Kubernetes objects of the first pass, then what only other passes have."""
+        found = list(self.base.objects)
+        known = {(item.kind, item.name) for item in found}
+        for other in self.renderings:
+            if other is not self.base:
+                fresh = [item for item in other.objects if (item.kind, item.name) not in known]
+                known |= {(item.kind, item.name) for item in fresh}
+                found += fresh
+        return found
+
+    @cached_property
+    def is_whole(self) -> bool:
+        """Say whether all of the app's objects are known: it rendered and has no sub-charts."""
+        return not self.base.failure and not self.list_at("spec", "subCharts")
+
+    @cached_property
+    def servers(self) -> Sequence[Server]:
+        """Return the containers that run an inference server."""
+        return servers(self.objects)
+
+    @cached_property
+    def prose(self) -> Prose:
+        """Return the free texts, and the facts that they must not contradict."""
+        return Prose(self)
+
+    @cached_property
+    def bare(self) -> Rendering:
+        """Return what Helm makes of the chart with nothing but its own values.yaml."""
+        return rendering.render(self.files, self.release, {}, Variant())
+
+    @cached_property
+    def hydrations(self) -> Sequence[Rendering]:
+        """Return what the device's first pass makes of the chart, for both roles."""
+        names = [as_text(item.get("name")) for _, item in as_maps(self.manifest.get("entrances"))]
+        done = []
+        for admin in sorted({variant.admin for variant in self.variants}):
+            values = hydration_values(filter(None, names), admin=admin)
+            variant = Variant(admin)
+            done.append(rendering.hydrate(self.files, self.release, values, variant))
+            if done[-1].failure:
+                break
+        return done
+
+    # Places
+
+    def in_manifest(
+        self, message: str, *path: str | int, hint: str = "", piece: str = "", **more: Any
+    ) -> Found:
+        """Return a finding about a field of the manifest, or about a piece of its text."""
+        return self.in_document(self.manifest_file, message, path, hint=hint, piece=piece, **more)
+
+    def in_document(
+        self,
+        file: str,
+        message: str,
+        path: tuple[str | int, ...] = (),
+        *,
+        hint: str = "",
+        piece: str = "",
+        **more: Any,
+    ) -> Found:
+        """Return a finding about a field of a YAML file."""
+        text = self.text(file)
+        line = line_of_piece(text, path, piece) if piece else line_of_path(text, path)
+        return Found(message, file, line, hint, **more)
+
+    def in_object(
+        self, item: RenderedObject, message: str, *pieces: str, hint: str = "", **more: Any
+    ) -> Found:
+        """Return a finding about a rendered object; ``pieces`` stand on the line meant.
+
+        The line is one of the template: the nearest that holds all pieces, else the object's.
+        """
+        text = self.text(item.file)
+        line = line_of_text(text, *pieces, near=item.line) if pieces else None
+        if line is None and "{{" not in text:
+            line = item.line
+        return Found(message, item.file, line, hint, **more)
+
+    def list_at(self, *path: str | int) -> Sequence[Any]:
+        """Return a list of the manifest, empty when there is none."""
+        return as_list(dig(self.manifest, *path))
+
+    def map_at(self, *path: str | int) -> Mapping[str, Any]:
+        """Return a mapping of the manifest, empty when there is none."""
+        return as_map(dig(self.manifest, *path))

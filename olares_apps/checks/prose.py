@@ -1,0 +1,227 @@
+"""Free texts of a chart or spec, cut into clauses, and the facts that they must not contradict.
+
+A clause that compares or tells history ("instead of 32K", "b8667 -> b8740") states nothing
+about what runs now, so it is left out.
+"""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+from olares_apps.checks.launch import Server
+from olares_apps.checks.places import line_of_piece
+from olares_apps.checks.rule import Found
+from olares_apps.checks.shape import as_maps, as_text, dig
+from olares_apps.checks.workloads import of_kind
+from olares_apps.findings import Severity
+from olares_apps.spec.loader import free_texts
+
+if TYPE_CHECKING:
+    from olares_apps.checks.context import ChartContext
+
+__all__ = ["Clause", "Prose", "kv_names", "quant_labels"]
+
+_MOST_CHARACTERS: Final = 200_000
+_MOST_CLAUSES: Final = 4000
+_LONGEST_CLAUSE: Final = 2000
+_CUT: Final = re.compile(r"(?<=[.!?;])\s+|\n|(?<=\S) - |(?<=\S) \u2014 ")
+_EXEMPT: Final = re.compile(
+    r"\u2192|->|=>|~~|[<>]\s?\d"
+    r"|\b(?:instead|than|versus|vs|compared?|unlike|was|were|previous(?:ly)?|former(?:ly)?|before"
+    r"|earlier|old(?:er)?|roll(?:ed)?[- ]?back|revert(?:ed)?|baseline|reference|up from|down from"
+    r"|does not fit|doesn't fit|not fit|too large|larger|smaller|other|another|alternatives?"
+    r"|would|could|reduce|lower|if you|if oom|e\.g|examples?|desktop|needs? more|no longer"
+    r"|from \S+ to)\b",
+    re.IGNORECASE,
+)
+_SECTION: Final = re.compile(r"^[\W_]*v?(\d+\.\d+\.\d+)\b", re.MULTILINE)
+_QUANT: Final = re.compile(
+    r"(?<![A-Za-z0-9])(?:UD-)?(?:I?Q[1-8](?:_[A-Z0-9]+)+|NVFP4|MXFP4|AWQ|GPTQ)(?![A-Za-z0-9_])"
+)
+_KV_TYPE: Final = re.compile(r"(?<![\w-])(?:q[48]_[01]|q5_[01]|turbo[234](?:_\w+)?|bf16|f16)(?!\w)")
+
+
+def quant_labels(text: str) -> list[str]:
+    """Return the quantisation labels of a file name or text, as written."""
+    return _QUANT.findall(text)
+
+
+@dataclass(frozen=True, slots=True)
+class Clause:
+    """A piece of text that states something.
+
+    ``field`` is the dotted path of its text; ``path`` the same in steps. ``is_title`` texts are
+    so short that any number in them is a claim.
+    """
+
+    text: str
+    field: str
+    path: tuple[str | int, ...]
+    file: str
+    is_title: bool = False
+
+
+@dataclass(eq=False)
+class Prose:
+    """The clauses of one app and what it really runs."""
+
+    context: "ChartContext"
+    severity: Severity = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.severity = Severity.ERROR if self.context.spec else Severity.WARNING
+
+    @cached_property
+    def clauses(self) -> Sequence[Clause]:
+        """Return the clauses that claim something about the present."""
+        found: list[Clause] = []
+        for file, path, text, is_title in self._texts():
+            name = _dotted(path)
+            for piece in _CUT.split(text[:_MOST_CHARACTERS]):
+                if any(c.isdigit() for c in piece) and not _EXEMPT.search(piece[:_LONGEST_CLAUSE]):
+                    found.append(Clause(piece[:_LONGEST_CLAUSE], name, path, file, is_title))
+                if len(found) >= _MOST_CLAUSES:
+                    return found
+        return found
+
+    def _texts(self) -> Iterator[tuple[str, tuple[str | int, ...], str, bool]]:
+        """Yield file, path and text of everything that people read."""
+        loaded = self.context.spec
+        if loaded is None:
+            documents = [
+                self.context.manifests[False],
+                *self.context.translations.values(),
+            ]
+            for document in documents:
+                yield from _manifest_texts(document.file, document.data)
+            return
+        spec, file = loaded.spec, str(loaded.path)
+        yield file, ("title",), spec.title, True
+        if spec.entrance.title:
+            yield file, ("entrance", "title"), spec.entrance.title, True
+        for name, text in free_texts(spec):
+            steps = tuple(int(step) if step.isdecimal() else step for step in name.split("."))
+            if steps[0] == "releases" and spec.releases[int(steps[1])].version != spec.version:
+                continue
+            yield file, steps, text, False
+
+    def found(self, clause: Clause, piece: str, message: str, hint: str = "") -> Found:
+        """Return a contradiction with its place."""
+        loaded = self.context.spec
+        if loaded is not None:
+            spot = loaded.positions.inside(clause.path, piece) or loaded.positions.nearest(
+                clause.path
+            )
+            line: int | None = spot.line
+        else:
+            line = line_of_piece(self.context.text(clause.file), clause.path, piece)
+        return Found(
+            f"{clause.field}: {message}",
+            clause.file,
+            line,
+            hint or "write the value of the configuration, or a placeholder",
+            self.severity,
+        )
+
+    # Facts
+
+    @property
+    def servers(self) -> Sequence[Server]:
+        """Return the servers."""
+        return self.context.servers
+
+    @cached_property
+    def contexts(self) -> frozenset[int]:
+        """Return every number of tokens that a text may give as a context length."""
+        known = {server.ctx for server in self.servers if server.ctx}
+        known |= {ctx // n for s in self.servers if (ctx := s.ctx) and (n := s.parallel) and n > 1}
+        if self.context.spec:
+            spec = self.context.spec.spec
+            known.add(spec.model.native_ctx)
+            known |= {record.ctx for record in spec.bench}
+            known |= {r.protocol.filled_ctx for r in spec.bench if r.protocol.filled_ctx}
+        return frozenset(known)
+
+    @cached_property
+    def quants(self) -> frozenset[str]:
+        """Return the quantisation labels of the model files."""
+        names = [name for server in self.servers for name in server.model_names]
+        if self.context.spec:
+            for file in self.context.spec.spec.model.files:
+                names += [file.file, file.quant or ""]
+        return frozenset(label for name in names for label in quant_labels(name))
+
+    @cached_property
+    def kv_types(self) -> frozenset[str]:
+        """Return the types of the KV cache, that of the draft included."""
+        flags = ("--cache-type-k", "--cache-type-v", "--cache-type-k-draft", "--cache-type-v-draft")
+        return frozenset(
+            value for server in self.servers for flag in flags if (value := server.value(flag))
+        )
+
+    @cached_property
+    def ports(self) -> frozenset[int]:
+        """Return every port that the app uses."""
+        found = {port for server in self.servers for port in server.ports}
+        found |= {p for s in self.servers for p in s.container.ports.values()}
+        for service in of_kind(self.context.objects, "Service"):
+            for _, item in as_maps(dig(service.data, "spec", "ports")):
+                found |= {
+                    p for p in (item.get("port"), item.get("targetPort")) if isinstance(p, int)
+                }
+        entrances = as_maps(self.context.manifest.get("entrances"))
+        found |= {item["port"] for _, item in entrances if isinstance(item.get("port"), int)}
+        return frozenset(found)
+
+    @cached_property
+    def builds(self) -> frozenset[str]:
+        """Return the llama.cpp builds that the images stand for."""
+        found = set()
+        for server in self.servers:
+            tag = server.image.tag if server.image else ""
+            found |= set(re.findall(r"(?<![a-z0-9])b\d{4,5}(?!\d)", tag))
+            if server.table and server.table.build:
+                found.add(server.table.build)
+        return frozenset(found)
+
+
+def _manifest_texts(
+    file: str, data: Mapping[str, Any]
+) -> Iterator[tuple[str, tuple[str | int, ...], str, bool]]:
+    for path, is_title in (
+        (("metadata", "title"), True),
+        (("metadata", "description"), False),
+        (("spec", "fullDescription"), False),
+        (("spec", "upgradeDescription"), False),
+    ):
+        text = as_text(dig(data, *path))
+        if path[-1] == "upgradeDescription":
+            text = _current_notes(text, as_text(dig(data, "metadata", "version")))
+        yield file, path, text, is_title
+    for index, item in as_maps(data.get("entrances")):
+        yield file, ("entrances", index, "title"), as_text(item.get("title")), True
+
+
+def _current_notes(text: str, version: str) -> str:
+    """Return the section of the newest version; sections of older ones are history."""
+    heads = list(_SECTION.finditer(text[:_MOST_CHARACTERS]))
+    if not heads:
+        return text
+    if text[: heads[0].start()].strip():
+        return text[: heads[0].start()]
+    for index, head in enumerate(heads):
+        if head[1] == version or (not version and index == 0):
+            end = heads[index + 1].start() if index + 1 < len(heads) else len(text)
+            return text[head.start() : end]
+    return ""
+
+
+def _dotted(path: tuple[str | int, ...]) -> str:
+    return ".".join(map(str, path))
+
+
+def kv_names(text: str) -> list[str]:
+    """Return the cache types that a text names, in lower case as arguments write them."""
+    return _KV_TYPE.findall(text)

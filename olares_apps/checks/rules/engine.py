@@ -1,0 +1,88 @@
+"""Arguments of the inference server, judged by the flag table of the build that reads them.
+
+The tables and the rules between options belong to ``olares_apps.engines.flags``; each kind of
+problem and each of those rules is one rule here.
+"""
+
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from olares_apps.checks.context import ChartContext
+from olares_apps.checks.launch import Server
+from olares_apps.checks.rule import Found, Group, RuleBook
+from olares_apps.engines.flags import FLAG_RULES, FlagProblem, ProblemKind
+from olares_apps.findings import Severity
+
+__all__ = ["rules"]
+
+rules = RuleBook(Group.ENGINE, "flag tables of the engines' builds")
+
+_KINDS: Final = {
+    ProblemKind.UNKNOWN: "The build stops at an option that it does not know.",
+    ProblemKind.REMOVED: "The build refuses an option that earlier builds had.",
+    ProblemKind.DEPRECATED: "The build still takes the option; a later one will not.",
+    ProblemKind.MISSING_VALUE: "An option without its value takes the next one for it.",
+    ProblemKind.BAD_VALUE: "The build refuses the value or reads it as something else.",
+    ProblemKind.UNEXPECTED_VALUE: "A word after a switch is taken for another argument.",
+    ProblemKind.REPEATED: "Only the last of several values counts.",
+    ProblemKind.NOT_JSON: "An option that wants JSON stops the server at any other text.",
+    ProblemKind.JSON_UNKNOWN_KEY: "An unknown key of a JSON option is refused or ignored.",
+}
+
+
+def _reporter(name: str) -> Callable[[ChartContext], Iterator[Found]]:
+    """Return the function that reports the problems with one rule id."""
+
+    def report(context: ChartContext) -> Iterator[Found]:
+        for server in context.servers:
+            for problem in server.problems:
+                if problem.rule == name:
+                    yield _found(context, server, problem)
+
+    return report
+
+
+def _found(context: ChartContext, server: Server, problem: FlagProblem) -> Found:
+    match = server.table
+    nearest = "" if match is None or match.exact else f" (by the table of {match.nearest})"
+    severity = Severity.INFO if nearest else problem.severity
+    pieces = [piece for piece in (problem.flag,) if piece]
+    hint = f"write {problem.suggestion}" if problem.suggestion else ""
+    if not hint and problem.allowed:
+        hint = f"allowed: {', '.join(problem.allowed[:16])}"
+    return context.in_object(
+        server.workload.item,
+        f"{problem.message}{nearest}",
+        *pieces,
+        hint=hint or "see docs/flag-tables.md",
+        severity=severity,
+    )
+
+
+for _kind, _reason in _KINDS.items():
+    _name = "flag-" + _kind.value.replace("_", "-")
+    rules.add(_kind.severity, _name, _reason)(_reporter(_name))
+for _rule in FLAG_RULES.values():
+    _text = _rule.reason[:1].upper() + _rule.reason[1:] + "."
+    rules.add(_rule.severity, _rule.id, _text, _rule.source)(_reporter(_rule.id))
+
+
+@rules.warning(
+    "flag-table-missing",
+    "Without a table of its build an argument list can only be guessed at.",
+)
+def _missing(context: ChartContext) -> Iterator[Found]:
+    for server in context.servers:
+        match = server.table
+        if match is None or match.exact or server.command is None:
+            continue
+        if match.build == match.nearest:
+            what = f"the image is not known to be exactly {server.engine} {match.build}"
+        else:
+            what = f"no flag table for {server.engine} build {match.build or 'unknown'}"
+        yield context.in_object(
+            server.workload.item,
+            f"{what} (image {server.container.image}); judged by {match.nearest} as information",
+            server.container.image,
+            hint="make one with scripts/extract_flags.py, see docs/flag-tables.md",
+        )

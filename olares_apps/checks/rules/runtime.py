@@ -1,0 +1,318 @@
+"""Whether the app starts and stays: probes, memory, disk, shared memory, names of Services."""
+
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from olares_apps.checks.context import ChartContext
+from olares_apps.checks.launch import Server, scripts
+from olares_apps.checks.rule import Found, Group, RuleBook
+from olares_apps.checks.shape import as_text, dig, size
+from olares_apps.checks.shell import shell_defaults
+from olares_apps.checks.workloads import Container, Workload, of_kind
+from olares_apps.engines.base import load_seconds
+from olares_apps.findings import Severity
+
+__all__ = ["RATE_MBIT", "rules"]
+
+rules = RuleBook(Group.RUNTIME)
+
+RATE_MBIT: Final = 20
+"""Assumed rate of a download over a slow home connection, in Mbit/s."""
+_RATE: Final = RATE_MBIT * 10**6 // 8
+_GB: Final = 10**9
+_GIB: Final = 2**30
+_DISK_MARGIN: Final = 1.1
+# Shortest budget for a server whose model size is unknown: a 17 GB file from a slow disk.
+_LOAD_UNKNOWN: Final = 600
+_DOWNLOADS: Final = re.compile(
+    r"(?:^|[\s;&|(])(?:eval\s+)?(?:curl|wget|aria2c|huggingface-cli|hf)\s[^#\n]*"
+    r"(?:http|HF_|download|\$)",
+    re.MULTILINE,
+)
+_FETCHES_ITSELF: Final = re.compile(r"(?:^|\s)(?:-hf|--hf-repo|-hfr|--model-url|-mu)(?:\s|$)")
+
+
+def _model_bytes(context: ChartContext) -> int | None:
+    """Return the size of all model files of the spec in bytes, None when unknown."""
+    if context.spec is None:
+        return None
+    files = context.spec.spec.model.files
+    sizes = [file.size or round((file.size_gb or 0) * _GB) for file in files]
+    return sum(sizes) if sizes and all(sizes) else None
+
+
+def _seconds(probe: Any) -> int:
+    """Return how long a probe lets a container start, in seconds."""
+
+    def number(key: str, default: int) -> int:
+        value = dig(probe, key)
+        return value if isinstance(value, int) and not isinstance(value, bool) else default
+
+    return number("initialDelaySeconds", 0) + number("periodSeconds", 10) * number(
+        "failureThreshold", 3
+    )
+
+
+def _downloads(server: Server) -> bool:
+    """Say whether the server's own container fetches the model."""
+    if _DOWNLOADS.search(server.script):
+        return True
+    if server.engine == "vllm":
+        return not any(name.startswith("/") for name in server.model_names)
+    return bool(_FETCHES_ITSELF.search(" ".join(server.argv)))
+
+
+@rules.error(
+    "startup-probe-budget",
+    "A server that is killed while it downloads or loads never comes up.",
+    "experience of operators; kserve/kserve#5063",
+)
+def _startup(context: ChartContext) -> Iterator[Found]:
+    """With the model's size from a spec an error, with an assumed one a warning."""
+    total = _model_bytes(context)
+    for server in context.servers:
+        container = server.container.data
+        probe = container.get("startupProbe")
+        liveness = container.get("livenessProbe")
+        if probe is None and liveness is None:
+            continue
+        budget = _seconds(probe if probe is not None else liveness)
+        download = -(-total // _RATE) if total and _downloads(server) else 0
+        load = load_seconds([total]) if total else _LOAD_UNKNOWN
+        if budget >= download + load:
+            continue
+        what = "startup" if probe is not None else "liveness (no startupProbe)"
+        if total and download:
+            need = f"{total / _GB:.1f}GB at {RATE_MBIT} Mbit/s = {download}s + {load}s to load"
+        elif total:
+            need = f"{load}s to load {total / _GB:.1f}GB"
+        else:
+            need = f"{load}s to load a model"
+        period = dig(probe, "periodSeconds")
+        period = period if isinstance(period, int) and period > 0 else 10
+        yield context.in_object(
+            server.workload.item,
+            f"{what} budget {budget}s < {need} (container {server.container.name})",
+            "startupProbe" if probe is not None else "livenessProbe",
+            hint=f"write failureThreshold: {-(-(download + load) // period)} with periodSeconds: "
+            f"{period}, or download in an init container",
+            severity=None if total else Severity.WARNING,
+        )
+
+
+@rules.warning(
+    "memory-limit-below-model",
+    "Without mmap, and with a prompt cache, host memory holds what the limit does not allow.",
+    "aamsellem/olares-one-market#10",
+)
+def _memory(context: ChartContext) -> Iterator[Found]:
+    total = _model_bytes(context)
+    for server in context.servers:
+        limit = size(server.container.resource("limits", "memory"))
+        request = size(server.container.resource("requests", "memory"))
+        flags = set(server.argv)
+        locked = "--mlock" in flags or server.value("--load-mode") in ("mlock", "mmap+mlock")
+        if limit is None:
+            continue
+        if total and limit < total and server.engine == "llamacpp":
+            yield context.in_object(
+                server.workload.item,
+                f"limits.memory {server.container.resource('limits', 'memory')} of container "
+                f"{server.container.name} is below the model files, {total / _GB:.1f} GB"
+                + (" (mmap off)" if "--no-mmap" in flags else " (page cache counts)"),
+                "memory:",
+                as_text(server.container.resource("limits", "memory")),
+                hint=f"write {-(-total // _GIB) + 4}Gi or more",
+            )
+        if total and locked and request is not None and request < total:
+            yield context.in_object(
+                server.workload.item,
+                f"the model ({total / _GB:.1f} GB) is locked into memory, requests.memory is only "
+                f"{server.container.resource('requests', 'memory')}",
+                "memory:",
+                hint=f"request {-(-total // _GIB) + 1}Gi, or drop --mlock",
+            )
+        cache = server.number("--cache-ram")
+        if cache is not None and limit < cache * 2**20 + 2 * _GIB:
+            yield context.in_object(
+                server.workload.item,
+                f"the prompt cache may take {cache} MiB, limits.memory is "
+                f"{server.container.resource('limits', 'memory')}",
+                "cache-ram",
+                hint="raise the limit or lower --cache-ram",
+            )
+
+
+@rules.error(
+    "disk-below-files",
+    "A model that does not fit on the declared disk ends the download, or evicts the pod.",
+    "GoogleCloudPlatform/kubernetes-engine-samples#1581",
+)
+def _disk(context: ChartContext) -> Iterator[Found]:
+    if context.spec is None:
+        return
+    files = context.spec.spec.model.files
+    sizes = [file.size or round((file.size_gb or 0) * _GB) for file in files]
+    need = round(sum(sizes) * _DISK_MARGIN)
+    blocks = [("spec",), *(("spec", "accelerator", i) for i in range(len(context.modes)))]
+    for path in blocks:
+        declared = size(dig(context.manifest, *path, "requiredDisk"))
+        if declared is not None and declared < need:
+            listed = "+".join(f"{amount / _GB:.1f}" for amount in sizes if amount)
+            yield context.in_manifest(
+                f"requiredDisk {dig(context.manifest, *path, 'requiredDisk')} < files {listed} GB "
+                "= "
+                f"{need / _GIB:.1f}GiB with 10% for the rest",
+                *path,
+                "requiredDisk",
+                hint=f"write {-(-need // _GIB)}Gi",
+            )
+
+
+@rules.warning(
+    "cache-not-on-volume",
+    "A hub client without a cache folder on a volume fills the container's own disk.",
+    "foundation-model-stack/fms-hf-tuning#217",
+)
+def _cache(context: ChartContext) -> Iterator[Found]:
+    for server in context.servers:
+        if server.engine != "vllm" or not _downloads(server):
+            continue
+        stated = next(
+            (
+                server.variables[name]
+                for name in ("HF_HUB_CACHE", "HUGGINGFACE_HUB_CACHE", "HF_HOME")
+                if server.variables.get(name)
+            ),
+            None,
+        )
+        folder = server.value("--download-dir") or stated or "/root/.cache/huggingface"
+        if server.workload.volume_at(server.container, folder) is None:
+            yield context.in_object(
+                server.workload.item,
+                f"HF_HOME of container {server.container.name} is not on a mounted volume "
+                f"({folder})",
+                "HF_HOME" if stated else "image:",
+                hint="mount a volume and set HF_HOME to a folder on it",
+            )
+
+
+@rules.error(
+    "shared-memory-volume",
+    "vLLM's processes talk through /dev/shm, which is 64 MB without a volume.",
+    "vllm-project/vllm#37982, #49568",
+)
+def _shared_memory(context: ChartContext) -> Iterator[Found]:
+    for server in context.servers:
+        if server.engine != "vllm":
+            continue
+        volume = server.workload.volume_at(server.container, "/dev/shm")  # noqa: S108
+        if volume is None or dig(volume, "emptyDir", "medium") != "Memory":
+            yield context.in_object(
+                server.workload.item,
+                f"vLLM container {server.container.name} without /dev/shm volume",
+                f"name: {server.container.name}",
+                hint="mount an emptyDir with medium: Memory at /dev/shm",
+            )
+
+
+@rules.error(
+    "service-link-collision",
+    "Kubernetes sets <SERVICE>_PORT for every Service; servers read it as their own setting.",
+    "vllm-project/vllm#34199, #18209",
+)
+def _links(context: ChartContext) -> Iterator[Found]:
+    if not context.servers:
+        return
+    for item in of_kind(context.objects, "Service"):
+        prefix = item.name.replace("-", "_").upper()
+        for server in context.servers:
+            if server.workload.pod.get("enableServiceLinks") is False:
+                continue
+            if prefix == "VLLM" and server.engine == "vllm":
+                variable = "VLLM_PORT"
+            elif prefix.startswith("LLAMA_ARG") and server.engine == "llamacpp":
+                variable = f"{prefix}_PORT"
+            else:
+                continue
+            yield context.in_object(
+                item,
+                f"service name '{item.name}' collides with {variable}",
+                f"name: {item.name}",
+                hint="set enableServiceLinks: false on the pod, or rename the Service",
+            )
+
+
+@rules.warning(
+    "shell-default-drift",
+    "A default that differs from the configured value takes over silently one day.",
+    "public charts with three different contexts",
+)
+def _defaults(context: ChartContext) -> Iterator[Found]:
+    for server in context.servers:
+        seen = set()
+        for name, default in shell_defaults(server.script):
+            stated = server.variables.get(name)
+            plain = default.strip("\"'")
+            if not stated or "$" in plain or plain == stated or name in seen:
+                continue
+            seen.add(name)
+            yield context.in_object(
+                server.workload.item,
+                f"{name}: config {stated}, script default {plain}",
+                f"{name}:-",
+                hint="drop the default: one source for each value",
+            )
+
+
+@rules.error(
+    "model-url-blob",
+    "A /blob/ address is a web page about the file, not the file.",
+    "ggml-org/llama.cpp#3358",
+)
+def _blob(context: ChartContext) -> Iterator[Found]:
+    pattern = re.compile(r"https?://[^\s\"']*?/blob/[^\s\"']*\.(?:gguf|safetensors|bin)")
+    for path, template in context.templates.items():
+        for number, line in enumerate(template.text.splitlines(), start=1):
+            found = pattern.search(line)
+            if found:
+                yield Found(
+                    f"url contains /blob/: {found[0][:120]}", path, number, "use /resolve/ instead"
+                )
+
+
+@rules.warning(
+    "download-script",
+    "A cut transfer that counts as complete breaks the app until somebody deletes the file.",
+    "ggml-org/llama.cpp#12207; public charts",
+)
+def _script(context: ChartContext) -> Iterator[Found]:
+    for workload, container, script in scripts(context.objects):
+        if not re.search(
+            r"\b(?:curl|wget)\b[^\n]*(?:\\\n[^\n]*){0,4}(?:gguf|MODEL|resolve)", script
+        ):
+            continue
+        yield from _download_faults(context, workload, container, script)
+
+
+def _download_faults(
+    context: ChartContext, workload: Workload, container: Container, script: str
+) -> Iterator[Found]:
+    faults: Mapping[str, tuple[bool, str, str]] = {
+        "writes the model to its final name and never verifies it": (
+            not re.search(r"sha256|\.part\b|\.tmp\b|\.incomplete|stat\s|wc -c|du -b", script),
+            "curl",
+            "download to .part, compare size and sha256, then rename",
+        ),
+        "builds its command with eval, which a special character of a token breaks": (
+            bool(re.search(r"\beval\s+(?:curl|wget)", script)),
+            "eval ",
+            "pass the token by a header file or the environment",
+        ),
+    }
+    for message, (is_wrong, piece, hint) in faults.items():
+        if is_wrong:
+            yield context.in_object(
+                workload.item, f"container {container.name} {message}", piece, hint=hint
+            )

@@ -1,0 +1,300 @@
+"""Numbers in free text that contradict what runs: context, quantisation, port, build, speed."""
+
+import re
+from collections.abc import Iterator
+from typing import Final
+
+from olares_apps.checks.context import ChartContext
+from olares_apps.checks.images import parse_image
+from olares_apps.checks.prose import Clause, kv_names, quant_labels
+from olares_apps.checks.rule import Found, Group, RuleBook
+from olares_apps.checks.shape import as_maps, dig, size
+
+__all__ = ["rules"]
+
+rules = RuleBook(Group.TEXT, "public charts whose page describes another build than the one served")
+
+_TOKENS: Final = re.compile(
+    r"(?<![\w.,/$-])(?P<number>\d{1,4}(?:\.\d)?\s?[KkM]|\d{1,3}(?:,\d{3})+|\d{4,8})(?![\w/%-])"
+)
+_AFTER: Final = re.compile(
+    r"[\s(*_`'\"]*(?:full[- ]|native[- ]|long[- ]|tokens?[- ](?:of )?)?(?:context|ctx|window)", re.I
+)
+_BEFORE: Final = re.compile(
+    r"(?:(?<![\w-])(?:context|ctx|window|full)|@)(?:[- ]?(?:window|size|length))?[\s:=(*_`'\"~@]*"
+    r"(?:(?:of|up to|is|at|to|with|=)\s*)?[\s*_`~]*$",
+    re.IGNORECASE,
+)
+_NATIVE: Final = re.compile(
+    r"\b(?:native(?:ly)?|trained?|yarn|exten[ds]\w*|model supports)\b", re.I
+)
+_PORT: Final = re.compile(
+    r"\bport[\s:=*_`]{0,4}(\d{2,5})\b|(?:localhost|0\.0\.0\.0):(\d{2,5})", re.I
+)
+_BUILD: Final = re.compile(r"(?<![\w-])b\d{4,5}(?![\w])")
+_DRAFT: Final = re.compile(
+    r"(?:n[-_ ]?max|num_speculative_tokens|\bn)[\s*_`]{0,3}[:=][\s*_`]{0,3}(\d{1,2})\b"
+    r"|n[-_ ]max\s+(\d{1,2})\b"
+)
+_SPECULATION: Final = re.compile(r"mtp|draft|dflash|spec|eagle", re.IGNORECASE)
+_SPEED: Final = re.compile(
+    r"(?<![\w.,-])(\d{1,4}(?:\.\d{1,2})?)[\s*_]{0,3}"
+    r"(?:t/s|tok/s|tokens?/s(?:ec)?|tokens per second|tps)\b"
+)
+_SIZE: Final = re.compile(r"(?<![\w.,-])(\d{1,4}(?:\.\d{1,2})?)\s?(GB|GiB)\b")
+_IMAGE: Final = re.compile(r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+:[\w][\w.-]*")
+_FLAG: Final = re.compile(r"(?<!\S)[`'\"(]*(--[a-z][a-z0-9-]+)[ =]([^\s`'\"),;]+)")
+_GIB: Final = 2**30
+_GB: Final = 10**9
+_ABOUT: Final = 0.05
+
+
+@rules.error("text-context", "Users choose an app by the context that its page promises.")
+def _context(context: ChartContext) -> Iterator[Found]:
+    prose = context.prose
+    known = prose.contexts
+    automatic = any(server.ctx == 0 for server in context.servers)
+    if not known and not automatic:
+        return
+    for clause in prose.clauses:
+        for found in _TOKENS.finditer(clause.text):
+            said = found["number"]
+            amounts = _amounts(said)
+            if not amounts or not _is_context(clause, found):
+                continue
+            if automatic and not _matches(amounts, known):
+                if not _NATIVE.search(clause.text[max(0, found.start() - 40) : found.start()]):
+                    yield prose.found(
+                        clause,
+                        said,
+                        f"ctx not set (auto-fit, minimum 4096) but the text claims {said}",
+                        "set the context, or leave the number out",
+                    )
+            elif not _matches(amounts, known):
+                if not _NATIVE.search(clause.text):
+                    listed = ", ".join(map(str, sorted(known)))
+                    yield prose.found(clause, said, f"context {said}, config {listed}")
+            else:
+                yield from _per_slot(context, clause, said, amounts)
+
+
+def _per_slot(
+    context: ChartContext, clause: Clause, said: str, amounts: frozenset[int]
+) -> Iterator[Found]:
+    for server in context.servers:
+        slots = server.parallel
+        unified = server.parsed is not None and server.parsed.is_on("--kv-unified")
+        if server.engine != "llamacpp" or not slots or slots < 2 or not server.ctx or unified:
+            continue
+        share = server.ctx // slots
+        if _matches(amounts, {server.ctx}) and not _matches(amounts, {share}):
+            yield context.prose.found(
+                clause,
+                said,
+                f"context per slot = {share} (--parallel {slots}), the text says {said}",
+                "set parallel to 1, or name the context of one slot",
+            )
+
+
+def _is_context(clause: Clause, found: re.Match[str]) -> bool:
+    if clause.is_title:
+        return not found["number"].isdecimal()
+    before = clause.text[max(0, found.start() - 40) : found.start()]
+    return bool(_AFTER.match(clause.text, found.end()) or _BEFORE.search(before))
+
+
+def _amounts(said: str) -> frozenset[int]:
+    """Return the numbers of tokens that a written length can stand for."""
+    text = said.replace(",", "").replace(" ", "")
+    if text.isdecimal():
+        number = int(text)
+        return frozenset((number,)) if number >= 1024 else frozenset()
+    value = float(text[:-1])
+    factors = (10**6, 2**20) if text[-1] == "M" else (1000, 1024)
+    return frozenset(round(value * factor) for factor in factors)
+
+
+def _matches(amounts: frozenset[int], known: frozenset[int] | set[int]) -> bool:
+    """Compare lengths as people write them: 262K and 256K both stand for 262144."""
+    return any(
+        said == ctx or (said % 1000 == 0 and said // 1000 == ctx // 1000)
+        for said in amounts
+        for ctx in known
+    )
+
+
+@rules.error("text-quant", "The page must name the quantisation of the file that is served.")
+def _quant(context: ChartContext) -> Iterator[Found]:
+    prose = context.prose
+    for clause in prose.clauses:
+        about_cache = bool(re.search(r"\bKV\b|cache", clause.text, re.IGNORECASE))
+        for label in dict.fromkeys(quant_labels(clause.text)):
+            cache = about_cache and re.fullmatch(r"Q[458]_[01]", label)
+            if prose.quants and not cache and not any(_same(label, own) for own in prose.quants):
+                listed = ", ".join(sorted(prose.quants))
+                yield prose.found(clause, label, f"quant {label}, config {listed}")
+        if about_cache and prose.kv_types:
+            for kind in dict.fromkeys(kv_names(clause.text)):
+                if kind not in prose.kv_types and kind not in ("f16", "bf16"):
+                    listed = "/".join(sorted(prose.kv_types))
+                    yield prose.found(clause, kind, f"KV cache {kind}, config {listed}")
+
+
+def _same(label: str, own: str) -> bool:
+    said, real = label.removeprefix("UD-").upper(), own.removeprefix("UD-").upper()
+    return said == real or real.startswith(f"{said}_") or said.startswith(f"{real}_")
+
+
+@rules.error("text-port", "A client that is set up by the page must reach the server.")
+def _port(context: ChartContext) -> Iterator[Found]:
+    prose = context.prose
+    if not prose.ports or not context.servers:
+        return
+    for clause in prose.clauses:
+        for found in _PORT.finditer(clause.text):
+            said = found[1] or found[2]
+            if int(said) not in prose.ports:
+                listed = ", ".join(map(str, sorted(prose.ports)))
+                yield prose.found(clause, said, f"port {said}, config {listed}")
+
+
+@rules.error("text-draft", "The stated draft length is the one that runs.")
+def _draft(context: ChartContext) -> Iterator[Found]:
+    prose = context.prose
+    known = {server.draft_length for server in context.servers if server.draft_length is not None}
+    if not known:
+        return
+    for clause in prose.clauses:
+        if not _SPECULATION.search(clause.text) and "n-max" not in clause.text:
+            continue
+        for found in _DRAFT.finditer(clause.text):
+            said = int(found[1] or found[2])
+            if said not in known:
+                listed = ", ".join(map(str, sorted(known)))
+                yield prose.found(clause, found[0], f"n-max {said}, config {listed}")
+
+
+@rules.error("text-build", "The build that a page names is the one in the image.")
+def _build(context: ChartContext) -> Iterator[Found]:
+    prose = context.prose
+    images = [s.container.image for s in context.servers if s.engine == "llamacpp"]
+    if not images:
+        return
+    for clause in prose.clauses:
+        for said in dict.fromkeys(_BUILD.findall(clause.text)):
+            if said not in prose.builds:
+                yield prose.found(clause, said, f"build {said}, image {', '.join(images)}")
+
+
+@rules.error("text-image", "The image that a page names is the one that runs.")
+def _image(context: ChartContext) -> Iterator[Found]:
+    prose = context.prose
+    running = {
+        (server.image.repository, server.image.tag) for server in context.servers if server.image
+    }
+    for clause in prose.clauses:
+        for written in _IMAGE.findall(clause.text):
+            name = parse_image(written.rstrip("."))
+            tags = {tag for repository, tag in running if name and repository == name.repository}
+            if name and tags and name.tag not in tags:
+                yield prose.found(
+                    clause, written, f"image tag {name.tag}, config {', '.join(tags)}"
+                )
+
+
+@rules.error("text-flag", "A flag that a page quotes has the value that the server gets.")
+def _flag(context: ChartContext) -> Iterator[Found]:
+    prose = context.prose
+    for clause in prose.clauses:
+        for found in _FLAG.finditer(clause.text):
+            flag, said = found[1], found[2].rstrip(".:`*")
+            for server in context.servers:
+                given = server.parsed.value(flag) if server.parsed else None
+                if (
+                    given is not None
+                    and given != said
+                    and not said.startswith(("-", "$", "<", "{"))
+                ):
+                    yield prose.found(clause, found[0].strip(), f"{flag} {said}, config {given}")
+
+
+@rules.error("text-speed", "A speed on a page is a measured one, with its record.")
+def _speed(context: ChartContext) -> Iterator[Found]:
+    """Only with a spec: foreign charts carry no records to compare with."""
+    if context.spec is None:
+        return
+    records = context.spec.spec.bench
+    known = [record.tps for record in records]
+    known += [speed for record in records for speed in record.tps_range or ()]
+    known += [run.tps for record in records for run in record.details]
+    for clause in context.prose.clauses:
+        for found in _SPEED.finditer(clause.text):
+            if not any(_rounds(found[1], speed) for speed in known):
+                listed = ", ".join(f"{record.id} {record.tps:g}" for record in records) or "none"
+                yield context.prose.found(
+                    clause,
+                    found[1],
+                    f"{found[1]} t/s, bench records {listed}",
+                    "add the record, or name its figure by a placeholder",
+                )
+
+
+def _rounds(written: str, real: float) -> bool:
+    digits = len(written.partition(".")[2])
+    return round(real, digits) == float(written) or int(real) == float(written)
+
+
+@rules.error("text-size", "A size on a page follows from the files and the memory that are used.")
+def _size(context: ChartContext) -> Iterator[Found]:
+    """Only with a spec; the card's and the host's memory count as known."""
+    if context.spec is None:
+        return
+    known = _known_sizes(context)
+    if not known:
+        return
+    for clause in context.prose.clauses:
+        for found in _SIZE.finditer(clause.text):
+            unit = _GIB if found[2] == "GiB" else _GB
+            said = float(found[1])
+            near = clause.text[max(0, found.start() - 8) : found.start()].lower()
+            loose = any(word in near for word in ("about", "~", "\u2248", "around"))
+            if not any(_close(said, amount / unit, found[1], loose) for amount in known):
+                listed = ", ".join(f"{amount / unit:.1f}" for amount in sorted(set(known))[:8])
+                yield context.prose.found(
+                    clause,
+                    found[0],
+                    f"{found[0]}, config {listed} {found[2]}",
+                    "write a size that the spec accounts for, or a placeholder",
+                )
+
+
+def _close(said: float, real: float, written: str, loose: bool) -> bool:
+    return _rounds(written, real) or (loose and abs(said - real) <= real * _ABOUT)
+
+
+def _known_sizes(context: ChartContext) -> list[float]:
+    """Return every size in bytes that the spec, the chart or the device accounts for."""
+    if context.spec is None:
+        return []
+    spec = context.spec.spec
+    files = [float(file.size or (file.size_gb or 0) * _GB) for file in spec.model.files]
+    parts = [part.gb * _GB for part in spec.resources.gpu_memory_parts]
+    known = [*files, sum(files), *parts, sum(parts)]
+    resources = spec.resources
+    texts = [resources.memory, resources.memory_limit, resources.gpu_memory, resources.disk]
+    blocks = [
+        context.map_at("spec"),
+        *(e for _, e in as_maps(dig(context.manifest, "spec", "accelerator"))),
+    ]
+    for block in blocks:
+        texts += [value for key, value in block.items() if key.startswith(("required", "limited"))]
+    known += [float(amount) for text in texts if (amount := size(text)) is not None]
+    # Kubernetes counts in GiB, pages often call the same number GB.
+    known += [amount / _GIB * _GB for amount in known if amount % _GIB == 0]
+    profile = context.profile
+    if profile is not None:
+        known += [float(profile.reported_bytes), float(profile.usable_bytes)]
+        known += [round(profile.reported_bytes / _GIB) * float(_GB)]
+        known += [profile.usable_bytes / _GIB * _GB]
+        known += [float(profile.ram_gb * _GB)] if profile.ram_gb else []
+    return [amount for amount in known if amount]

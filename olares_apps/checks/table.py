@@ -1,0 +1,80 @@
+"""The rule table: every rule once, sorted by id."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Final
+
+from olares_apps.checks.rule import Rule
+from olares_apps.checks.rules import (
+    archive,
+    cluster,
+    containers,
+    engine,
+    entrances,
+    environment,
+    fleet,
+    gpu,
+    layout,
+    manifest,
+    metadata,
+    options,
+    pictures,
+    pods,
+    replicas,
+    resources,
+    runtime,
+    templates,
+    texts,
+    tools,
+    translations,
+    versions,
+)
+from olares_apps.errors import UnknownName
+
+__all__ = ["RULES", "get_rule"]
+
+_BOOKS: Final = (
+    layout,
+    versions,
+    manifest,
+    metadata,
+    entrances,
+    options,
+    resources,
+    replicas,
+    containers,
+    templates,
+    environment,
+    pods,
+    cluster,
+    gpu,
+    runtime,
+    engine,
+    texts,
+    translations,
+    pictures,
+    archive,
+    fleet,
+    tools,
+)
+
+
+def _collect() -> Mapping[str, Rule]:
+    found: dict[str, Rule] = {}
+    for book in _BOOKS:
+        for rule in book.rules.rules:
+            if rule.id in found:
+                raise ValueError(f"two rules are called {rule.id}")
+            found[rule.id] = rule
+    return MappingProxyType(dict(sorted(found.items())))
+
+
+RULES: Final = _collect()
+"""Every rule by its id, in the order of the ids."""
+
+
+def get_rule(name: str) -> Rule:
+    """Return the rule called ``name``; raises UnknownName with the nearest id."""
+    if name not in RULES:
+        raise UnknownName("rule", name, list(RULES))
+    return RULES[name]
