@@ -106,7 +106,7 @@ def _faults(value: Any, kind: Kind, path: str) -> Iterator[str]:
         yield _wrong(path, value, "a map")
     else:
         for key, item in value.items():
-            below: Kind = kind.get(key) or kind.get("*") or "any"
+            below: Kind = kind[key] if key in kind else kind.get("*", "any")
             yield from _faults(item, below, _below(path, key))
 
 
