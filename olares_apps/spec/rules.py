@@ -15,6 +15,7 @@ __all__ = ["Conflict", "conflicts"]
 _TPS_TOLERANCE: Final = 0.05
 # Some sources average the runs' shares, others divide the sums.
 _ACCEPTANCE_TOLERANCE: Final = 0.5
+_FIELD: Final = re.compile(r"[a-z_]+(?:\.[a-z_]+)*")
 _FLAG: Final = re.compile(r"--?[A-Za-z][\w.-]*", re.ASCII)
 
 
@@ -70,9 +71,8 @@ def _arguments(spec: "AppSpec[Any]") -> Iterator[Conflict]:
         # Servers take _ for - in long names.
         owner = reserved.get(flag.replace("_", "-") if flag.startswith("--") else flag)
         if owner:
-            yield Conflict(
-                path, f"{flag} repeats what {owner} sets", f"set {owner} and remove {flag} here"
-            )
+            field = f"set {owner} and " if _FIELD.fullmatch(owner) else ""
+            yield Conflict(path, f"{flag} repeats what {owner} sets", f"{field}remove {flag} here")
         elif argument[match.end() :][:1].isspace():
             yield Conflict(
                 path,

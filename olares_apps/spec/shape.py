@@ -69,7 +69,7 @@ class Place:
         for model in _models(self.annotation):
             if issubclass(model, EngineSettings):
                 owner = model.reserved_arguments().get("--" + name.replace("_", "-"))
-                if owner:
+                if owner and owner.startswith("engine."):
                     return owner.removeprefix("engine.")
         return None
 

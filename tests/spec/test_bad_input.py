@@ -191,12 +191,14 @@ def test_ctx_beyond_the_native_context_is_refused() -> None:
         ("--port", "engine.port"),
         ("--alias", "alias"),
         ("-m", "model.files"),
+        ("--host", "the chart"),
     ],
 )
 def test_extra_args_must_not_repeat_a_typed_flag(argument: str, owner: str) -> None:
     problem = only(engine(f"extra_args: [--verbose, {argument}]"))
     assert problem.field == "engine.extra_args.1"
-    assert f"repeats what {owner} sets" in problem.message
+    assert f"repeats what {owner}" in problem.message
+    assert f"remove {argument.strip(chr(39)).split('=')[0].split()[0]} here" in (problem.hint or "")
 
 
 def test_extra_args_hold_one_argument_per_item() -> None:
