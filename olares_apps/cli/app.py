@@ -21,6 +21,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "show": ("show", "Show one spec: its facts, arguments and files."),
     "schema": ("schema", "Print the JSON Schema of a spec."),
     "render": ("render", "Render charts from specs."),
+    "lock": ("lock", "Pin the model files and images that specs name."),
     "check": ("check", "Check specs and charts for everything known to break."),
     "pack": ("pack", "Pack rendered charts into archives."),
     "publish": ("publish", "Publish what changed to a market."),

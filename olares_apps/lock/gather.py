@@ -1,0 +1,276 @@
+"""From the names in a spec to facts: what is missing in a lock is fetched, several at a time."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import asdict, dataclass, field
+from threading import Lock as Mutex
+from typing import Any, Final
+
+from olares_apps.errors import OlappsError
+from olares_apps.fit.mtp import check_vllm_mtp
+from olares_apps.lock.apply import contradictions, is_commit
+from olares_apps.lock.errors import Offline
+from olares_apps.lock.hub import Hub, RepoFacts
+from olares_apps.lock.model import FilePart, Lock, LockedFile, LockedImage, Origin, Platform
+from olares_apps.lock.registry import Registry
+from olares_apps.spec.models import AppSpec, ModelFile
+
+__all__ = ["Fault", "Gatherer", "Update", "update_locks"]
+
+_THREADS: Final = 6
+_CONFIG: Final = "config.json"
+_INDEX: Final = ".safetensors.index.json"
+_MTP_KEYS: Final = ("num_nextn_predict_layers", "mtp_num_hidden_layers")
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """One fact that could not be had, or that denies the spec; ``field`` is a path of the spec."""
+
+    field: str
+    error: OlappsError
+
+
+@dataclass(frozen=True, slots=True)
+class Update:
+    """What became of one spec's lock: ``lock`` is the new one, complete unless there are faults.
+
+    ``fetched`` names what was asked for, ``kept`` counts what was known already.
+    """
+
+    lock: Lock
+    fetched: tuple[str, ...]
+    kept: int
+    faults: tuple[Fault, ...]
+
+
+@dataclass
+class Gatherer:
+    """Fetches single facts. ``now`` returns the time as the lock writes it."""
+
+    hub: Hub
+    registry: Registry
+    now: Callable[[], str]
+    _repos: dict[tuple[str, str], Future[RepoFacts]] = field(default_factory=dict)
+    _guard: Mutex = field(default_factory=Mutex)
+
+    def file(self, file: ModelFile, revision: str) -> LockedFile:
+        """Return the facts of a model file at ``revision``; a stated commit may do offline."""
+        try:
+            facts = self._repo(file.repo, revision)
+            return self._described(file, facts)
+        except Offline:
+            if file.size is None or not is_commit(file.revision):
+                raise
+        return LockedFile(
+            role=file.role,
+            repo=file.repo,
+            file=file.file,
+            requested=file.revision,
+            commit=file.revision,
+            gated=False,
+            origin=Origin(state="stated", source="the spec", at=self.now()),
+            parts=[FilePart(file=file.file, size=file.size, sha256=file.sha256)],
+        )
+
+    def image(self, image: str) -> LockedImage:
+        """Return the facts of an image."""
+        facts = self.registry.image(image)
+        return LockedImage(
+            image=image,
+            digest=facts.digest,
+            origin=Origin(state="verified", source=facts.host, at=self.now()),
+            platforms=[Platform(**asdict(item)) for item in facts.platforms],
+        )
+
+    def _repo(self, repo: str, revision: str) -> RepoFacts:
+        """Ask for a repository once, however many of its files are wanted."""
+        with self._guard:
+            waiting = self._repos.get((repo, revision))
+            mine = waiting is None
+            if waiting is None:
+                waiting = self._repos[repo, revision] = Future()
+        if mine:
+            try:
+                waiting.set_result(self.hub.repo(repo, revision))
+            except BaseException as error:
+                waiting.set_exception(error)
+        return waiting.result()
+
+    def _described(self, file: ModelFile, facts: RepoFacts) -> LockedFile:
+        names = self.hub.parts(facts, file.file)
+        is_gguf = file.file.endswith(".gguf")
+        declared, has_tensors = self._safetensors(file, facts)
+        others = facts.ggufs() if is_gguf and file.role == "target" else {}
+        return LockedFile(
+            role=file.role,
+            repo=file.repo,
+            file=file.file,
+            requested=file.revision,
+            commit=facts.commit,
+            gated=facts.gated,
+            licence=facts.licence,
+            origin=Origin(state="verified", source=self.hub.endpoint, at=self.now()),
+            parts=[
+                FilePart(file=name, size=facts.files[name][0], sha256=facts.files[name][1])
+                for name in names
+            ],
+            gguf=self.hub.gguf(facts, file.file).to_dict() if is_gguf else None,
+            mtp_layers=declared,
+            mtp_tensors=has_tensors,
+            others={name: size for name, size in others.items() if name not in names},
+        )
+
+    def _safetensors(self, file: ModelFile, facts: RepoFacts) -> tuple[int | None, bool | None]:
+        """Return the MTP layers that config.json declares and whether the index names tensors."""
+        if not file.file.endswith(_INDEX):
+            return None, None
+        names = self.hub.document(facts, file.file).get("weight_map", {})
+        folder = file.file.rpartition("/")[0]
+        place = f"{folder}/{_CONFIG}" if folder else _CONFIG
+        config = self.hub.document(facts, place) if place in facts.files else {}
+        # The rule for tensors does not depend on what the configuration declares.
+        found = check_vllm_mtp({**config, _MTP_KEYS[0]: 1}, names)
+        return _declared(config), found.is_usable
+
+
+def _declared(config: Mapping[str, Any]) -> int:
+    scopes = [config, config.get("text_config")]
+    values = (scope.get(key) for scope in scopes if isinstance(scope, dict) for key in _MTP_KEYS)
+    return max((value for value in values if isinstance(value, int)), default=0)
+
+
+def update_locks(
+    specs: Sequence[tuple[AppSpec[Any], Lock | None, Sequence[str]]],
+    gatherer: Gatherer,
+    *,
+    upgrade: bool = False,
+    progress: Callable[[int, int, str], None] = lambda done, total, what: None,
+) -> list[Update]:
+    """Bring the locks of specs up to date; each comes with its old lock and its images.
+
+    Without ``upgrade`` only what is missing is fetched, a new file of a repository that is
+    locked already at the commit of the others. With it everything is asked again. An answer
+    that says nothing new keeps its old entry, date included. ``progress`` is called with the
+    number of done and of all requests, and what was done.
+    """
+    with ThreadPoolExecutor(_THREADS) as pool:
+        plans = [
+            _Plan.of(spec, old or Lock(), images, upgrade=upgrade) for spec, old, images in specs
+        ]
+        jobs = [job for plan in plans for job in plan.jobs]
+        waiting = {id(job): pool.submit(job.work, gatherer) for job in jobs}
+        try:
+            for done, job in enumerate(jobs, start=1):
+                waiting[id(job)].exception()
+                progress(done, len(jobs), job.what)
+        except BaseException:
+            for future in waiting.values():
+                future.cancel()
+            raise
+        return [plan.finish({id(job): waiting[id(job)] for job in plan.jobs}) for plan in plans]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """One fact to fetch: the place in the spec, its name, and how."""
+
+    field: str
+    what: str
+    work: Callable[[Gatherer], LockedFile | LockedImage]
+
+
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What one spec needs: an old entry or a job for each file and image, in order."""
+
+    spec: AppSpec[Any]
+    old: Lock
+    files: tuple[LockedFile | _Job, ...]
+    images: tuple[LockedImage | _Job, ...]
+
+    @classmethod
+    def of(cls, spec: AppSpec[Any], old: Lock, images: Sequence[str], *, upgrade: bool) -> "_Plan":
+        files: list[LockedFile | _Job] = []
+        for index, file in enumerate(spec.model.files):
+            entry = old.file(file.repo, file.file)
+            if entry and not upgrade and _is_complete(entry, file):
+                files.append(entry.model_copy(update={"role": file.role}))
+            else:
+                files.append(_file_job(index, file, file.revision if upgrade else _pin(file, old)))
+        return cls(
+            spec,
+            old,
+            tuple(files),
+            tuple(
+                (None if upgrade else old.image(image)) or _image_job(index, image)
+                for index, image in enumerate(images)
+            ),
+        )
+
+    @property
+    def jobs(self) -> Iterator[_Job]:
+        return (item for item in (*self.files, *self.images) if isinstance(item, _Job))
+
+    def finish(self, answers: Mapping[int, "Future[LockedFile | LockedImage]"]) -> Update:
+        faults: list[Fault] = []
+        files: list[LockedFile] = []
+        images: list[LockedImage] = []
+        for item in (*self.files, *self.images):
+            found: LockedFile | LockedImage | None
+            if isinstance(item, _Job):
+                try:
+                    found = self._settled(answers[id(item)].result())
+                except OlappsError as error:
+                    faults.append(Fault(item.field, error))
+                    continue
+            else:
+                found = item
+            if isinstance(found, LockedFile):
+                files.append(found)
+            else:
+                images.append(found)
+        lock = Lock(files=files, images=images)
+        faults += [Fault(error.field, error) for error in contradictions(self.spec, lock)]
+        fetched = tuple(job.what for job in self.jobs)
+        kept = len(self.files) + len(self.images) - len(fetched)
+        return Update(lock, fetched, kept, tuple(faults))
+
+    def _settled(self, found: LockedFile | LockedImage) -> LockedFile | LockedImage:
+        """Return the old entry when the new one differs in its date only."""
+        before: LockedFile | LockedImage | None
+        if isinstance(found, LockedFile):
+            before = self.old.file(found.repo, found.file)
+        else:
+            before = self.old.image(found.image)
+        if before is None:
+            return found
+        origin = found.origin.model_copy(update={"at": before.origin.at})
+        return before if found.model_copy(update={"origin": origin}) == before else found
+
+
+def _is_complete(entry: LockedFile, file: ModelFile) -> bool:
+    is_readable = entry.gguf is not None or not file.file.endswith(".gguf")
+    is_same = entry.requested == file.revision
+    return is_same and is_readable and entry.origin.state == "verified"
+
+
+def _pin(file: ModelFile, old: Lock) -> str:
+    """Return the commit at which other files of the repository are locked, else the revision."""
+    for item in old.files:
+        if (item.repo, item.requested) == (file.repo, file.revision):
+            return item.commit
+    return file.revision
+
+
+def _file_job(index: int, file: ModelFile, revision: str) -> _Job:
+    return _Job(
+        f"model.files.{index}",
+        f"{file.repo}/{file.file}",
+        lambda gatherer: gatherer.file(file, revision),
+    )
+
+
+def _image_job(index: int, image: str) -> _Job:
+    field = "engine.image" if index == 0 else "model.files"
+    return _Job(field, image, lambda gatherer: gatherer.image(image))

@@ -1,0 +1,168 @@
+"""`olapps lock`, as a user runs it against a hub and a registry on loopback."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.fake_hub import COMMIT, FakeHub, digest, sparse_model
+from support.flaky_hub import file_url_path, refuse
+from support.gguf_files import QWEN36_35B, TINY_MOE
+from support.registry import FakeRegistry, ImageBlobs
+from support.workspaces import build_workspace, good, olapps, untouched
+
+from olares_apps.lock.file import load_lock
+from olares_apps.render import assemble
+
+REPO, FILE = "example-org/Demo-35B-GGUF", "Demo-35B-UD-Q3_K_XL.gguf"
+SIZE = 17_200_000_000
+DOWNLOADER = "alpine/curl"
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
+    with FakeHub() as fake:
+        monkeypatch.setenv("HF_ENDPOINT", fake.url)
+        monkeypatch.setenv("HF_TOKEN", "")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "docker"))
+        fake.add_repo(
+            REPO,
+            {
+                FILE: sparse_model(QWEN36_35B, size=SIZE),
+                "Demo-35B-UD-Q4_K_XL.gguf": sparse_model(TINY_MOE),
+            },
+        )
+        yield fake
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRegistry]:
+    with FakeRegistry() as fake:
+        fake.add_image("llama-server", "b9600", ImageBlobs({"amd64": ["CUDA_VERSION=13.0.1"]}))
+        fake.add_image(DOWNLOADER, "8.12.1", ImageBlobs({"amd64": [], "arm64": []}))
+        monkeypatch.setattr(assemble, "DOWNLOAD_IMAGE", f"{fake.host}/{DOWNLOADER}:8.12.1")
+        yield fake
+
+
+@pytest.fixture
+def root(tmp_path: Path, hub: FakeHub, registry: FakeRegistry) -> Path:
+    image = ("registry.example.org/llama-server:b9600", f"{registry.host}/llama-server:b9600")
+    return build_workspace(tmp_path / "ws", image)
+
+
+def test_one_run_pins_files_headers_and_images(root, hub, registry):
+    (row,) = good("lock", "--output", "json", cwd=root).json["specs"]
+    assert row["written"]
+    assert row["fetched"] == [
+        f"{REPO}/{FILE}",
+        f"{registry.host}/llama-server:b9600",
+        f"{registry.host}/{DOWNLOADER}:8.12.1",
+    ]
+    lock = load_lock(root / "apps/demo.yaml")
+    assert lock is not None
+    (file,) = lock.files
+    assert (file.commit, file.size, file.licence) == (COMMIT, SIZE, "apache-2.0")
+    assert file.parts[0].sha256 == digest(sparse_model(QWEN36_35B, size=SIZE))
+    assert file.facts is not None
+    assert (file.facts.nextn, file.facts.file_size) == (1, SIZE)
+    assert list(file.others) == ["Demo-35B-UD-Q4_K_XL.gguf"]
+    assert [image.platforms[0].cuda for image in lock.images] == ["13.0.1", None]
+    assert all(item.origin.state == "verified" for item in (*lock.files, *lock.images))
+
+
+def test_a_second_run_asks_nobody_and_changes_nothing(root, hub, registry):
+    good("lock", cwd=root)
+    asked = len(hub.requests), len(registry.requests)
+    with untouched(root):
+        outcome = good("lock", cwd=root)
+    assert "unchanged (0 facts fetched, 3 kept" in outcome.out
+    assert (len(hub.requests), len(registry.requests)) == asked
+
+
+def test_upgrade_asks_again_and_writes_only_what_is_new(root, hub):
+    good("lock", cwd=root)
+    with untouched(root):
+        good("lock", "--upgrade", cwd=root)
+    moved = "d" * 40
+    hub.add_repo(REPO, {FILE: sparse_model(QWEN36_35B, size=SIZE)}, commit=moved)
+    with untouched(root):
+        good("lock", cwd=root)
+    good("lock", "--upgrade", cwd=root)
+    assert moved in (root / "apps/demo.lock.yaml").read_text()
+
+
+def test_offline_after_a_run_gives_the_same_lock(root, hub, registry):
+    good("lock", cwd=root)
+    text = (root / "apps/demo.lock.yaml").read_text()
+    (root / "apps/demo.lock.yaml").unlink()
+    asked = len(hub.requests)
+    good("lock", "--offline", cwd=root)
+    assert len(hub.requests) == asked
+    dates = re.compile(r"at: .*")
+    assert dates.sub("", (root / "apps/demo.lock.yaml").read_text()) == dates.sub("", text)
+
+
+def test_offline_without_a_cache_says_what_is_missing(root):
+    with untouched(root / "apps"):
+        outcome = olapps("lock", "--offline", cwd=root)
+    assert outcome.code == 1
+    assert "is not in the cache" in outcome.err
+    assert "once without --offline" in outcome.err
+
+
+def test_offline_a_commit_and_size_stated_by_hand_are_marked_as_such(root):
+    good("lock", cwd=root)
+    spec = root / "apps/demo.yaml"
+    stated = f"size: {SIZE}\n      revision: {COMMIT}"
+    spec.write_text(spec.read_text().replace("size_gb: 17.2", stated).replace(REPO, "other/Demo"))
+    good("lock", "--offline", cwd=root)
+    lock = load_lock(spec)
+    assert lock is not None
+    assert (lock.files[0].origin.state, lock.files[0].commit) == ("stated", COMMIT)
+    assert lock.files[0].gguf is None
+
+
+def test_a_contradiction_names_field_and_line_and_leaves_the_lock(root):
+    spec = root / "apps/demo.yaml"
+    spec.write_text(spec.read_text().replace("size_gb: 17.2", "size_gb: 16.0"))
+    with untouched(root / "apps"):
+        outcome = olapps("lock", cwd=root)
+    assert outcome.code == 1
+    assert re.search(
+        r"demo\.yaml:\d+: model\.files\.0\.size_gb: .*16\.0 GB.*17\.20 GB", outcome.err
+    )
+
+
+def test_a_wrong_file_name_suggests_the_right_one_and_other_specs_are_locked(root):
+    text = (root / "apps/demo.yaml").read_text()
+    other = text.replace("demoqwenone", "demosecond").replace("Demo Qwen One", "Demo Second")
+    other = other.replace("alias: demo-qwen", "alias: demo-second").replace(FILE, FILE.lower())
+    (root / "apps/second.yaml").write_text(other)
+    outcome = olapps("lock", "--output", "json", cwd=root)
+    assert outcome.code == 1
+    assert f"did you mean {FILE}?" in outcome.err
+    assert [row["written"] for row in outcome.json["specs"]] == [True, False]
+    assert outcome.json["specs"][1]["faults"][0]["kind"] == "ModelFileMissing"
+
+
+def test_a_hub_and_a_registry_that_fail_are_both_told(root, hub, registry):
+    hub.script(file_url_path(REPO, FILE, COMMIT), then=refuse(429, retry_after="900"))
+    registry.script("/v2/llama-server/manifests/b9600", then=refuse(404))
+    outcome = olapps("lock", cwd=root)
+    assert outcome.code == 1
+    assert "asks to wait 900 s" in outcome.err
+    assert "llama-server:b9600 does not exist" in outcome.err
+    assert not (root / "apps/demo.lock.yaml").exists()
+
+
+def test_names_and_all_exclude_each_other(root):
+    assert olapps("lock", "--all", "demo", cwd=root).code == 2
+
+
+def test_a_damaged_lock_is_told_and_not_replaced(root):
+    (root / "apps/demo.lock.yaml").write_text("schema: 7\n")
+    with untouched(root / "apps"):
+        outcome = olapps("lock", cwd=root)
+    assert outcome.code == 1
+    assert "schema 7, this version reads 1" in outcome.err
