@@ -2,15 +2,17 @@
 
 import json
 import os
+import re
 import sys
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Final
 
 import click
 
 from olares_apps.errors import OlappsError, SpecError
 
 __all__ = [
+    "clean",
     "error",
     "json_document",
     "note",
@@ -21,24 +23,34 @@ __all__ = [
 ]
 
 SCHEMA = 1
+_CONTROL: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 
 
 def _colour(stream: Any) -> bool:
     return bool(stream.isatty()) and not os.environ.get("NO_COLOR")
 
 
+def clean(text: str) -> str:
+    """Return text whose control characters are shown, not sent to the terminal.
+
+    Names and messages may come from a stranger's market.
+    """
+    return _CONTROL.sub(lambda found: ascii(found[0])[1:-1], text)
+
+
 def note(text: str) -> None:
     """Write one line of progress to stderr."""
-    click.echo(text, err=True)
+    click.echo(clean(text), err=True)
 
 
 def error(text: str, hint: str | None = None) -> None:
     """Write an error and its next step to stderr."""
     colour = _colour(sys.stderr)
     label = click.style("error:", fg="red", bold=True) if colour else "error:"
-    click.echo(f"{label} {text}", err=True)
+    click.echo(f"{label} {clean(text)}", err=True)
     if hint:
-        click.echo(f"{click.style('hint:', bold=True) if colour else 'hint:'} {hint}", err=True)
+        label = click.style("hint:", bold=True) if colour else "hint:"
+        click.echo(f"{label} {clean(hint)}", err=True)
 
 
 def report_error(problem: OlappsError) -> None:
@@ -72,8 +84,8 @@ def table(headers: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
     """Write rows as aligned columns to stdout; plain text, so that a pipe can read it."""
     if not rows:
         return
-    cells = [list(headers), *(list(row) for row in rows)]
-    widths = [max(len(click.unstyle(row[i])) for row in cells) for i in range(len(headers))]
+    cells = [list(headers), *([clean(cell) for cell in row] for row in rows)]
+    widths = [max(len(row[i]) for row in cells) for i in range(len(headers))]
     for index, row in enumerate(cells):
         line = "  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True))
         bold = index == 0 and _colour(sys.stdout)

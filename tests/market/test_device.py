@@ -6,9 +6,12 @@ import json
 import tarfile
 from collections.abc import Callable, Mapping
 from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 from typing import Any
 
+import httpx
 import pytest
 from support.workspaces import DEMO, SECOND, SECOND_SPEC, build_workspace, good, olapps
 
@@ -16,7 +19,7 @@ from olares_apps.generations import OlaresVersion
 from olares_apps.market.device.report import AppReport, SourceReport
 from olares_apps.market.device.stored import StoreTransport
 from olares_apps.market.device.sync import sync
-from olares_apps.market.device.transport import Reply, TransportFault
+from olares_apps.market.device.transport import HttpTransport, Reply, TransportFault
 from olares_apps.market.store import Store, open_store
 from olares_apps.spec.types import app_id
 
@@ -289,7 +292,7 @@ APP_FAULTS: dict[str, tuple[str, Mangle, str]] = {
     "chart is truncated": (CHART, lambda r: replace(r, body=r.body[:-200]), "tgz"),
     "chart is cut to its head": (CHART, lambda r: replace(r, body=r.body[:12]), "tgz"),
     "chart is zipped twice": (CHART, lambda r: replace(r, body=gzip.compress(r.body)), "tgz"),
-    "chart with an encoding": (CHART, headers(content_encoding="gzip"), "Content-Encoding"),
+    "chart with an encoding": (CHART, headers(content_encoding="gzip"), "bare tar"),
     "chart does not answer": (CHART, refuse, "connection refused"),
 }
 
@@ -511,3 +514,77 @@ def test_the_command_shows_reasons_and_ends_with_one(root, tmp_path):
     assert set(report["apps"][0]) == {
         "id", "name", "version", "title", "appears", "installs", "update_from", "problems", "notes",
     }  # fmt: skip
+
+
+def test_compressed_json_is_taken_and_a_compressed_archive_arrives_whole(store):
+    def zipped(reply: Reply) -> Reply:
+        named = {**reply.headers, "content-encoding": "gzip"}
+        return replace(reply, body=gzip.compress(reply.body), headers=named)
+
+    for path in (HASH, INFO, DETAILS, CHART):
+        assert play(store, path, zipped).ok
+    report = play(store, INFO, headers(content_encoding="gzip"))
+    assert "Content-Encoding is gzip, the body is not" in report.problems[0]
+
+
+def test_a_list_that_never_ends_drops_the_source(store):
+    report = play(store, LISTING, put("data", "has_more", value=True), "1.12.7")
+    assert "has_more" in report.problems[0]
+
+
+def test_what_a_stranger_wrote_does_not_reach_the_terminal(root, tmp_path, monkeypatch):
+    from olares_apps.market.device import stored
+
+    original = stored.StoreTransport.send
+
+    def send(self, method, path, query, body=None):
+        reply = original(self, method, path, query, body)
+        return (
+            put("apps", ID, "name", value="x\x1b]0;owned\x07\u202e")(reply)
+            if path == DETAILS
+            else reply
+        )
+
+    monkeypatch.setattr(stored.StoreTransport, "send", send)
+    outcome = olapps("market", "sync", "--requests", cwd=root)
+    assert outcome.code == 1
+    assert not {"\x1b", "\x07", "\u202e"} & set(outcome.out + outcome.err)
+    assert "\\x1b]0;owned" in outcome.out
+
+
+class Redirecting(BaseHTTPRequestHandler):
+    """Sends every request on with a 302, as a market behind another address does."""
+
+    def do_GET(self) -> None:
+        if self.path.startswith("/to"):
+            self.answer(200, b'{"method": "GET"}')
+        else:
+            self.answer(302, b"", location="/to" + self.path)
+
+    def do_POST(self) -> None:
+        self.rfile.read(int(self.headers["content-length"]))
+        self.do_GET() if not self.path.startswith("/to") else self.answer(
+            200, b'{"method": "POST"}'
+        )
+
+    def answer(self, code: int, data: bytes, **more: str) -> None:
+        self.send_response(code)
+        for name, value in {"content-length": str(len(data)), **more}.items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(data)
+
+    def log_message(self, *args: Any) -> None:
+        pass
+
+
+def test_a_redirect_turns_the_post_into_a_get_and_odd_names_are_no_traceback():
+    with ThreadingHTTPServer(("127.0.0.1", 0), Redirecting) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        with httpx.Client() as client:
+            transport = HttpTransport(client, f"http://127.0.0.1:{server.server_port}/")
+            reply = transport.send("POST", DETAILS, {}, {"app_ids": []})
+            assert json.loads(reply.body) == {"method": "GET"}
+            with pytest.raises(TransportFault):
+                transport.send("GET", "/api/v1/applications/a\x00\nb/chart", {})
+        server.shutdown()

@@ -94,7 +94,7 @@ def _print_text(report: "SourceReport", show_requests: bool) -> None:
     click.echo(f"{report.source} as seen by Olares {report.olares} ({generation})")
     if show_requests:
         for request in report.requests:
-            click.echo(f"  {request}")
+            click.echo(f"  {out.clean(request)}")
     out.table(
         ["APP", "VERSION", "APPEARS", "INSTALLS", "UPDATE"],
         [

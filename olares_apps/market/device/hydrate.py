@@ -34,11 +34,11 @@ class Hydrated:
 def open_archive(name: str, data: bytes, encoding: str) -> Mapping[str, bytes]:
     """Return the chart's files as the device unpacks them; raises ArchiveError with the reason.
 
-    ``encoding`` is the answer's Content-Encoding: the device's transport undoes gzip, so an
-    archive sent with it arrives as a bare tar.
+    ``data`` is the body after the device's HTTP client undid ``encoding``, the answer's
+    Content-Encoding: an archive that is sent as its own encoding arrives as a bare tar.
     """
-    if encoding.lower() == "gzip":
-        raise ArchiveError("was sent with Content-Encoding: gzip and arrives without its gzip")
+    if encoding and data[257:262] == b"ustar":
+        raise ArchiveError(f"was sent with Content-Encoding: {encoding} and arrives as bare tar")
     if not data:
         raise ArchiveError("is empty; a device keeps the empty file for this version")
     if data[:2] != b"\x1f\x8b":

@@ -63,7 +63,7 @@ class SourceReader:
         self._json("GET", "/api/v2/catalog", query, conformance.decode_catalog)
         self._json("GET", "/api/v2/taxonomy", query, conformance.decode_taxonomy)
         versions: dict[str, str] = {}
-        for page in range(1, _MAX_PAGES):
+        for page in range(1, _MAX_PAGES + 1):
             listing = self._json(
                 "GET",
                 "/api/v2/applications",
@@ -72,8 +72,8 @@ class SourceReader:
             )
             versions |= {item["name"]: item["version"] for item in listing.items}
             if not listing.has_more:
-                break
-        return versions
+                return versions
+        raise SourceDropped(f"/api/v2/applications: has_more is still true on page {_MAX_PAGES}")
 
     def read_hash(self) -> str:
         """Read the change marker. Raises SourceDropped."""
@@ -159,7 +159,10 @@ class SourceReader:
         if not (any_type or reply.is_json):
             kind = reply.headers.get("content-type") or "none"
             raise SourceDropped(f"{path}: Content-Type {kind}, a device decodes only JSON")
-        return reply.body
+        try:
+            return reply.decoded
+        except TransportFault as error:
+            raise SourceDropped(f"{path}: {error}") from error
 
     def _stop_on(self, faults: list[Fault]) -> None:
         fatal = [str(fault) for fault in faults if fault.loss is Loss.SOURCE]

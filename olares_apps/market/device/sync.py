@@ -9,7 +9,7 @@ from olares_apps.market.device.hydrate import Hydrated, hydrate, open_archive
 from olares_apps.market.device.install import install_problems
 from olares_apps.market.device.report import AppReport, SourceReport
 from olares_apps.market.device.source import SourceDropped, SourceReader
-from olares_apps.market.device.transport import Transport
+from olares_apps.market.device.transport import Transport, TransportFault
 from olares_apps.market.faults import Fault, Loss
 
 __all__ = ["Linter", "sync"]
@@ -107,8 +107,8 @@ def _hydrated(reader: SourceReader, app: AppReport) -> Hydrated | None:
             )
             return None
         encoding = reply.headers.get("content-encoding", "")
-        files = open_archive(app.name, reply.body, encoding)
-    except (SourceDropped, ArchiveError) as error:
+        files = open_archive(app.name, reply.decoded, encoding)
+    except (SourceDropped, ArchiveError, TransportFault) as error:
         app.refuse(f"{name}: {error}")
         return None
     chart, problems = hydrate(app.name, app.version, files)

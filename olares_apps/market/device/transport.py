@@ -1,8 +1,10 @@
 """How a device reaches a source: over HTTP, or straight through the stored answers."""
 
+import gzip
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Final, Protocol
 from urllib.parse import urlencode
 
 if TYPE_CHECKING:
@@ -12,6 +14,8 @@ __all__ = ["HttpTransport", "Reply", "Transport", "TransportFault"]
 
 # A device gives one request 30 s (contract 2.4, 3.1).
 TIMEOUT_SECONDS = 30.0
+# No answer of a sound source comes near; a device would be busy with it for minutes.
+_MAX_BYTES: Final = 64 * 1024 * 1024
 
 
 class TransportFault(Exception):
@@ -31,6 +35,19 @@ class Reply:
         """Say whether the client library of a device would decode the body as JSON."""
         kind = self.headers.get("content-type", "").split(";")[0].strip().lower()
         return kind == "application/json" or kind.endswith("+json")
+
+    @property
+    def decoded(self) -> bytes:
+        """Return the body as a device's HTTP client hands it on: it undoes gzip unasked.
+
+        Raises TransportFault when the body is not what its Content-Encoding says.
+        """
+        if self.headers.get("content-encoding", "").strip().lower() != "gzip":
+            return self.body
+        try:
+            return gzip.decompress(self.body)
+        except (OSError, EOFError, zlib.error) as error:
+            raise TransportFault(f"Content-Encoding is gzip, the body is not: {error}") from None
 
     @property
     def excerpt(self) -> str:
@@ -72,10 +89,14 @@ class HttpTransport:
                 json=body,
                 follow_redirects=True,
                 timeout=TIMEOUT_SECONDS,
-                headers={"Accept-Encoding": "identity"},
+                headers={"Accept-Encoding": "gzip"},
             ) as response:
-                raw = b"".join(response.iter_raw())
+                raw = b""
+                for part in response.iter_raw():
+                    raw += part
+                    if len(raw) > _MAX_BYTES:
+                        raise TransportFault(f"the answer is longer than {_MAX_BYTES} bytes")
                 headers = {name.lower(): value for name, value in response.headers.items()}
                 return Reply(response.status_code, headers, raw)
-        except httpx.HTTPError as error:
+        except (httpx.HTTPError, httpx.InvalidURL) as error:
             raise TransportFault(str(error) or type(error).__name__) from error
