@@ -50,6 +50,12 @@ class Place:
         ]
 
     @property
+    def kinds(self) -> list[str]:
+        """Return the words for ``type`` when several kinds of mapping may stand here."""
+        fields = (model.model_fields.get("type") for model in _models(self.annotation))
+        return [kind for field in fields if field for kind in get_args(field.annotation)]
+
+    @property
     def bounds(self) -> str:
         """Return the range of a number: ``1 to 65535``, ``more than 0``; empty without one."""
         schema = self._schema

@@ -17,6 +17,10 @@ from olares_apps.spec.shape import Place, partial, place_at
 __all__ = ["Places", "problems_of"]
 
 _SHOWN: Final = 60
+# Errors that are not about a value.
+_WITHOUT_VALUE: Final = ("missing", "extra_forbidden", "union_tag_not_found")
+# Errors about the word that says which kind of mapping stands there.
+_UNION: Final = ("union_tag_invalid", "union_tag_not_found")
 _SWITCH: Final = {False: ("off", "no", "none", "disabled"), True: ("on", "yes", "enabled")}
 _BOOLEAN_WORDS: Final = {
     **dict.fromkeys(("on", "yes", "y", "1"), "true"),
@@ -137,14 +141,17 @@ def _conflict(found: Conflict, positions: Places) -> _Fault:
 def _fault(
     item: Any, data: Mapping[str, object], positions: Places, model: type[BaseModel]
 ) -> _Fault:
-    path, of_key = _path(item["loc"], data)
     kind: str = item["type"]
+    path, of_key = _path(item["loc"], data)
+    value = path[-1] if of_key else item["input"]
+    if kind in _UNION:
+        path, value = (*path, "type"), value.get("type")
     at_key = of_key or kind == "extra_forbidden"
     spot = positions.key(path) if at_key else _spot(path, positions)
-    found = spot is not None and kind != "missing"
+    found = spot is not None and kind not in ("missing", "union_tag_not_found")
     spot = spot or positions.nearest(path)
     case = _Case(
-        value=path[-1] if of_key else item["input"],
+        value=value,
         written=spot.written if found else "",
         place=place_at(model, path, data),
         parent=place_at(model, path[:-1], data),
@@ -153,7 +160,7 @@ def _fault(
         said=item["msg"],
         reason=str(item.get("ctx", {}).get("error", "")),
     )
-    empty = case.value is None and kind not in ("missing", "extra_forbidden")
+    empty = case.value is None and kind not in _WITHOUT_VALUE
     message, hint = _empty(case) if empty else _MESSAGES.get(kind, _other)(case)
     return _Fault(
         path,
@@ -169,12 +176,13 @@ def _fault(
 def _path(loc: tuple[str | int, ...], data: object) -> tuple[tuple[str | int, ...], bool]:
     """Return the path in the file, without the marks that validation adds to it.
 
-    Those are the kind of an engine (after ``engine``) and ``[key]`` behind a mapping's key.
+    Those are the kind of an engine (after ``engine``), the kind of a free JSON value, and
+    ``[key]`` behind a mapping's key.
     """
     path: list[str | int] = []
     of_key = loc[-1:] == ("[key]",)
     for step in loc[:-1] if of_key else loc:
-        if isinstance(data, Mapping) and step not in data and data.get("type") == step:
+        if _is_mark(step, data):
             continue
         path.append(step)
         if isinstance(data, Mapping):
@@ -184,6 +192,12 @@ def _path(loc: tuple[str | int, ...], data: object) -> tuple[tuple[str | int, ..
         else:
             data = None
     return tuple(path), of_key
+
+
+def _is_mark(step: str | int, data: object) -> bool:
+    if isinstance(data, Mapping):
+        return step not in data and step in (data.get("type"), "dict")
+    return isinstance(step, str) and data is not None
 
 
 def _kind(value: object) -> str:
@@ -274,6 +288,17 @@ def _choice(case: _Case) -> _Words:
     return f"{case.shown} is not allowed; {allowed}", f"did you mean {guess}?" if guess else None
 
 
+def _unknown_kind(case: _Case) -> _Words:
+    kinds = case.parent.kinds
+    guess = nearest(str(case.value), kinds)
+    message = f"{case.shown} is not allowed; allowed: {', '.join(kinds)}"
+    return message, f"did you mean {guess}?" if guess else None
+
+
+def _missing_kind(case: _Case) -> _Words:
+    return "required field is missing", f"allowed: {', '.join(case.parent.kinds)}"
+
+
 def _range(case: _Case) -> _Words:
     return f"{case.shown} is out of range; allowed: {case.place.bounds}", None
 
@@ -314,6 +339,8 @@ _MESSAGES: Final[Mapping[str, Callable[[_Case], _Words]]] = {
     "finite_number": _finite,
     "string_pattern_mismatch": _form,
     "bool_type": _boolean,
+    "union_tag_invalid": _unknown_kind,
+    "union_tag_not_found": _missing_kind,
     "literal_error": _choice,
     "value_error": _value,
     "list_type": _list,

@@ -115,6 +115,12 @@ def test_titles_are_one_clean_line(title: str) -> None:
             ["'mpt'", "ngram-mod"],
             "did you mean mtp?",
         ),
+        (
+            "chat_template_args: {a: [{b: 1e999}]}",
+            "chat_template_args.a.0.b",
+            ["1e999", "no finite number"],
+            None,
+        ),
         ("speculative: {n_max: 3}", "speculative.method", ["required field is missing"], None),
     ],
 )
