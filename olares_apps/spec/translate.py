@@ -143,7 +143,7 @@ def _fault(
 ) -> _Fault:
     kind: str = item["type"]
     path, of_key = _path(item["loc"], data)
-    value = path[-1] if of_key else item["input"]
+    value: Any = path[-1] if of_key else item["input"]
     if kind in _UNION:
         path, value = (*path, "type"), value.get("type")
     at_key = of_key or kind == "extra_forbidden"
