@@ -10,6 +10,9 @@ from olares_apps.cli.stores import workspace_root
 from olares_apps.engines.registry import get_engine, spec_model
 from olares_apps.errors import Problem, SpecError
 from olares_apps.generations import GENERATIONS, Generation, get_generation
+from olares_apps.lock.errors import Contradiction
+from olares_apps.lock.file import load_lock
+from olares_apps.lock.model import Lock
 from olares_apps.render import Renderable, asset_paths
 from olares_apps.render.chart import ChartTree, Publisher
 from olares_apps.render.templates import Templates, load_templates
@@ -60,10 +63,21 @@ class Workbench:
         assets = {path: self._asset(loaded, path) for path in asset_paths(spec)}
         try:
             return Renderable(
-                spec, publisher=self.publisher, templates=self.templates, assets=assets
+                spec,
+                publisher=self.publisher,
+                templates=self.templates,
+                assets=assets,
+                lock=self.lock(loaded),
             )
         except SpecError as error:
             raise loaded.located(error) from None
+        except Contradiction as error:
+            problem = Problem(error.message, field=error.field, hint=error.hint)
+            raise loaded.located(SpecError([problem])) from None
+
+    def lock(self, loaded: LoadedSpec) -> Lock | None:
+        """Return the lock beside a spec, None when there is none; raises LockBroken."""
+        return load_lock(self.workspace.root / loaded.path)
 
     def chart(
         self, ready: Renderable, generation: Generation, version: str | None = None

@@ -13,6 +13,9 @@ from olares_apps.engines.registry import get_engine
 from olares_apps.errors import RenderError
 from olares_apps.generations import Generation
 from olares_apps.hardware import HardwareProfile, load_profile
+from olares_apps.lock.apply import apply_lock, exact_files
+from olares_apps.lock.model import Lock
+from olares_apps.lock.need import gpu_need
 from olares_apps.render import manifest as manifests
 from olares_apps.render import platform, resources
 from olares_apps.render.chart import ChartTree, Publisher
@@ -53,6 +56,7 @@ def render_chart(
     engine: Engine[Any] | None = None,
     assets: Mapping[str, str] | None = None,
     hardware: HardwareProfile | None = None,
+    lock: Lock | None = None,
 ) -> ChartTree:
     """Render the chart of one app for one generation; see :class:`Renderable`."""
     app = Renderable(
@@ -62,6 +66,7 @@ def render_chart(
         engine=engine,
         assets=assets,
         hardware=hardware,
+        lock=lock,
     )
     return app.chart(generation, version)
 
@@ -71,9 +76,11 @@ class Renderable:
 
     ``assets`` holds the text of the workspace files that the spec names (see
     :func:`asset_paths`), by the path that the spec uses. ``engine`` and ``hardware`` are those
-    that the spec names unless others are given. Raises RenderError for a template or a value
-    that gives no chart, SpecError for a placeholder that no fact answers to, and UnknownName
-    for an engine or a hardware profile that does not exist.
+    that the spec names unless others are given. ``lock`` gives exact sizes, digests and commits,
+    and the GPU memory that follows from the model's header. Raises RenderError for a template or
+    a value that gives no chart, Contradiction when spec and lock disagree, SpecError for a
+    placeholder that no fact answers to, and UnknownName for an engine or a hardware profile that
+    does not exist.
     """
 
     def __init__(
@@ -85,25 +92,31 @@ class Renderable:
         engine: Engine[Any] | None = None,
         assets: Mapping[str, str] | None = None,
         hardware: HardwareProfile | None = None,
+        lock: Lock | None = None,
     ) -> None:
+        profile = hardware or _profile(spec.hardware)
+        files, need = stored_files(spec.model.files), None
+        if lock:
+            need = gpu_need(spec, lock, profile)
+            spec = apply_lock(spec, lock)
+            files = exact_files(stored_files(spec.model.files), lock)
         self.spec = spec
         self._publisher, self._templates = publisher, templates
         engine = engine or get_engine(spec.engine.type)
-        files = stored_files(spec.model.files)
         launch = engine.launch(spec, files)
-        usable = (hardware or _profile(spec.hardware)).usable_bytes
+        usable = profile.usable_bytes
         self._gpu = launch.gpu
         self._needs = manifests.Needs(
             cpu=(spec.resources.cpu, spec.resources.cpu_limit),
             memory=(spec.resources.memory, spec.resources.memory_limit),
             disk=resources.disk(spec, files, usable),
-            gpu=resources.gpu_memory(spec, files, usable) if launch.gpu else None,
+            gpu=resources.gpu_memory(spec, files, usable, need) if launch.gpu else None,
         )
         self._texts = page_texts(
             spec,
             templates,
             facts=spec_facts(spec, engine.facts(spec)),
-            gpu_memory=self._needs.gpu[0].removesuffix("Gi") if self._needs.gpu else None,
+            gpu_memory=resources.gib_text(self._needs.gpu[0]) if self._needs.gpu else None,
         )
         self._i18n = {
             locale: manifests.locale_file(spec.title, page) for locale, page in self._texts.items()

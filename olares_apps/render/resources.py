@@ -11,7 +11,7 @@ from olares_apps.engines.base import StoredFile
 from olares_apps.spec.models import AppSpec
 from olares_apps.spec.quantity import GIB, format_gib, parse_quantity
 
-__all__ = ["disk", "download_seconds", "gpu_memory"]
+__all__ = ["disk", "download_seconds", "gib_text", "gpu_memory"]
 
 # GPU memory beside the weights when nothing better is known: KV cache, recurrent state, draft
 # context, compute buffers and the CUDA context. Measured for 27B to 35B hybrids with a 4-bit
@@ -24,21 +24,27 @@ _ON_GPU: Final = {"target": 1.0, "drafter": 1.0, "mmproj": 1.4}
 _DISK_MARGIN: Final = 1.1
 _LEAST_DISK: Final = GIB
 _LIMIT_FACTOR: Final = 2
+_MIB: Final = 2**20
 # A slow home connection, 20 Mbit/s in bytes per second.
 _DOWNLOAD_RATE: Final = 20 * 10**6 // 8
 
 
-def gpu_memory(spec: AppSpec[Any], files: Sequence[StoredFile], usable: int) -> tuple[str, str]:
+def gpu_memory(
+    spec: AppSpec[Any], files: Sequence[StoredFile], usable: int, computed: int | None = None
+) -> tuple[str, str]:
     """Return required and limited GPU memory in Kubernetes notation, whole GiB.
 
     ``usable`` is what the hardware profile leaves to an app, in bytes; the limit is that,
     rounded down, or the need when the need is larger, so that the chart stays valid and a
-    check can name the misfit. The need is the stated one, else the sum of stated parts (GB),
-    else the files that go to the GPU plus a margin.
+    check can name the misfit. The need is the stated one, else the ``computed`` one (bytes; in
+    MiB where the next whole GiB would pass the card), else the sum of stated parts (GB), else
+    the files that go to the GPU plus a margin.
     """
     stated = spec.resources
     if stated.gpu_memory:
         need = parse_quantity(stated.gpu_memory)
+    elif computed is not None:
+        return _exact(computed), _exact(max(computed, usable // GIB * GIB))
     elif stated.gpu_memory_parts:
         need = round(sum(part.gb for part in stated.gpu_memory_parts) * 10**9)
     else:
@@ -49,6 +55,16 @@ def gpu_memory(spec: AppSpec[Any], files: Sequence[StoredFile], usable: int) -> 
             need = usable // GIB * GIB
     required = -(-need // GIB)
     return f"{required}Gi", f"{max(required, usable // GIB)}Gi"
+
+
+def gib_text(quantity: str) -> str:
+    """Return a quantity as a number of GiB for texts, with a decimal unless it is whole."""
+    size = parse_quantity(quantity)
+    return f"{size // GIB}" if size % GIB == 0 else f"{size / GIB:.1f}"
+
+
+def _exact(size: int) -> str:
+    return f"{size // GIB}Gi" if size % GIB == 0 else f"{-(-size // _MIB)}Mi"
 
 
 def disk(spec: AppSpec[Any], files: Sequence[StoredFile], usable: int) -> tuple[str, str]:

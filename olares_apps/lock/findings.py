@@ -1,0 +1,207 @@
+"""What spec, lock and hardware profile say about each other, as findings.
+
+Rules: ``model-fits``, ``mtp-head``, ``model-file``, ``image-exists``, ``lock-stale``. Pure:
+what the lock does not know is said, never fetched.
+"""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+from olares_apps.engines.llamacpp import LlamaCppSettings
+from olares_apps.errors import UnknownName
+from olares_apps.findings import Finding, Severity
+from olares_apps.fit.behaviours import BuildBehaviour
+from olares_apps.fit.mtp import MtpState, check_mtp
+from olares_apps.fit.sweep import Device, FileRow, largest_context, other_files
+from olares_apps.fit.verdict import DEFAULT_THRESHOLDS, FitState, Thresholds
+from olares_apps.hardware import HardwareProfile
+from olares_apps.lock.apply import contradictions
+from olares_apps.lock.model import Lock, LockedImage
+from olares_apps.lock.need import FitCase, fit_case
+from olares_apps.spec.models import AppSpec
+
+__all__ = ["RULES", "lock_findings"]
+
+RULES: Final = ("model-fits", "mtp-head", "model-file", "image-exists", "lock-stale")
+
+_GIB: Final = 2**30
+_LOCK: Final = "run olapps lock"
+# States of the MTP rule in which the server may well draft, but nobody looked.
+_OPEN: Final = frozenset({MtpState.UNKNOWN_BUILD})
+
+
+def lock_findings(
+    spec: AppSpec[Any],
+    lock: Lock | None,
+    behaviour: BuildBehaviour | None,
+    profile: HardwareProfile,
+    *,
+    thresholds: Thresholds = DEFAULT_THRESHOLDS,
+) -> list[Finding]:
+    """Return every finding about a spec and its lock.
+
+    ``behaviour`` replaces that of the spec's build when given. A spec without a lock gets one
+    ``lock-stale`` warning, since nothing else can be said.
+    """
+    if lock is None:
+        if not spec.model.files:
+            return []
+        message = "nothing is known about the model files and images: there is no lock"
+        return [_finding(spec, "lock-stale", Severity.WARNING, message, _LOCK)]
+    case = fit_case(spec, lock)
+    if case and behaviour:
+        case = FitCase(case.facts, case.request, behaviour, case.drafter)
+    return [
+        *_model_files(spec, lock),
+        *_stale(spec, lock),
+        *_images(spec, lock, profile),
+        *(_head(spec, lock, case) if case else ()),
+        *(_fits(spec, lock, case, Device(profile, thresholds)) if case else ()),
+    ]
+
+
+def _finding(
+    spec: AppSpec[Any], rule: str, severity: Severity, message: str, hint: str = ""
+) -> Finding:
+    return Finding(rule, severity, message, app=spec.app, hint=hint)
+
+
+def _model_files(spec: AppSpec[Any], lock: Lock) -> Iterator[Finding]:
+    for error in contradictions(spec, lock):
+        yield _finding(spec, "model-file", Severity.ERROR, error.message, error.hint or "")
+    for file in lock.files:
+        if file.gated:
+            message = f"repo {file.repo} is gated: each user must accept its terms and have a token"
+            hint = "say so in the text of the app; the chart passes the device's HF_TOKEN on"
+            yield _finding(spec, "model-file", Severity.WARNING, message, hint)
+        for part in file.parts:
+            if part.sha256 is None:
+                message = f"{part.file} of {file.repo} has no digest: a download is not verified"
+                yield _finding(spec, "model-file", Severity.WARNING, message, "state its sha256")
+
+
+def _stale(spec: AppSpec[Any], lock: Lock) -> Iterator[Finding]:
+    named = {(file.repo, file.file) for file in spec.model.files}
+    for file in spec.model.files:
+        entry = lock.file(file.repo, file.file)
+        what = f"{file.repo}/{file.file}"
+        if entry is None:
+            message = f"{what} is not in the lock"
+        elif entry.requested != file.revision:
+            message = f"{what} is locked for revision {entry.requested}, not {file.revision}"
+        elif entry.origin.state == "stated":
+            message = f"{what} is stated by hand and was never compared with the hub"
+        else:
+            continue
+        yield _finding(spec, "lock-stale", Severity.WARNING, message, _LOCK)
+    for entry in lock.files:
+        if (entry.repo, entry.file) not in named:
+            message = f"the lock has {entry.repo}/{entry.file}, which the spec does not name"
+            yield _finding(spec, "lock-stale", Severity.WARNING, message, _LOCK)
+
+
+def _images(spec: AppSpec[Any], lock: Lock, profile: HardwareProfile) -> Iterator[Finding]:
+    image = spec.engine.image
+    entry = lock.image(image)
+    if entry is None:
+        message = f"whether the image {image} exists is not known"
+        yield _finding(spec, "image-exists", Severity.WARNING, message, _LOCK)
+        return
+    platforms = {item.architecture.partition("/")[0]: item for item in entry.platforms}
+    wanted = profile.architecture
+    if wanted and wanted not in platforms:
+        has = ", ".join(sorted(platforms))
+        message = (
+            f"the image {image} has no {wanted} variant (it has {has}), {profile.name} needs it"
+        )
+        yield _finding(spec, "image-exists", Severity.ERROR, message, "choose another image")
+        return
+    yield from _cuda(spec, entry, profile)
+
+
+def _cuda(spec: AppSpec[Any], image: LockedImage, profile: HardwareProfile) -> Iterator[Finding]:
+    declared = next((item.cuda for item in image.platforms if item.cuda), None)
+    ceiling = profile.cuda_ceiling
+    if declared and ceiling and _minor(declared) > _minor(ceiling):
+        message = (
+            f"image CUDA {declared} > driver capability {ceiling} of device profile {profile.name}"
+        )
+        hint = f"choose an image built with CUDA {ceiling} or older"
+        yield _finding(spec, "image-exists", Severity.ERROR, message, hint)
+
+
+def _minor(version: str) -> tuple[int, int]:
+    major, minor = version.split(".")[:2]
+    return int(major), int(minor)
+
+
+def _head(spec: AppSpec[Any], lock: Lock, case: FitCase) -> Iterator[Finding]:
+    settings = spec.engine
+    name = spec.target.file if spec.target else "the file"
+    result = check_mtp(case.facts, case.behaviour, file=name, drafter=case.drafter)
+    wants = isinstance(settings, LlamaCppSettings) and case.request.uses_mtp
+    if not result.is_usable and (wants or result.blocks_start):
+        open_ = result.state in _OPEN
+        severity = Severity.WARNING if open_ else Severity.ERROR
+        yield _finding(spec, "mtp-head", severity, "; ".join(result.reasons), _head_hint(lock))
+    elif result.is_usable and not wants and case.request.speculation is None:
+        message = f"{name} carries an MTP head that the settings do not use"
+        hint = "set engine.speculative to {method: mtp, n_max: 3}"
+        yield _finding(spec, "mtp-head", Severity.INFO, message, hint)
+
+
+def _head_hint(lock: Lock) -> str:
+    """Name files of the repository that look as if they had the head."""
+    names = [name for file in lock.files for name in file.others if "mtp" in name.casefold()]
+    if names:
+        return f"the repository has {', '.join(names[:3])}"
+    return "use a file that carries the head, such as one of a repository named -MTP-GGUF"
+
+
+def _fits(spec: AppSpec[Any], lock: Lock, case: FitCase, device: Device) -> Iterator[Finding]:
+    try:
+        verdict = device.judge(case.estimate())
+    except UnknownName as error:
+        message = f"memory cannot be estimated: {error.message}"
+        yield _finding(spec, "model-fits", Severity.WARNING, message, error.hint or "")
+        return
+    for problem in verdict.problems:
+        if "no MTP layers" not in problem:  # that is mtp-head's to say
+            yield _finding(spec, "model-fits", Severity.ERROR, problem)
+    if verdict.state is not FitState.FITS:
+        is_error = verdict.state is FitState.DOES_NOT_FIT
+        severity = Severity.ERROR if is_error else Severity.WARNING
+        hint = _what_fits(lock, case, device) if is_error else ""
+        yield _finding(spec, "model-fits", severity, verdict.message, hint)
+    for warning in verdict.warnings:
+        yield _finding(spec, "model-fits", Severity.WARNING, warning)
+    stated = spec.resources.gpu_memory_parts
+    total = sum(part.gb for part in stated) * 10**9
+    if stated and verdict.need > total * 1.05:
+        message = (
+            f"the stated GPU memory of {total / _GIB:.1f} GiB is below the estimate of "
+            f"{verdict.need / _GIB:.1f} GiB"
+        )
+        yield _finding(
+            spec, "model-fits", Severity.WARNING, message, "correct resources.gpu_memory_parts"
+        )
+
+
+def _what_fits(lock: Lock, case: FitCase, device: Device) -> str:
+    """Suggest the largest context of this file, and the largest other file that fits as asked."""
+    found = largest_context(case.facts, case.request, case.behaviour, device)
+    ideas = [f"a context of {found.at_all} tokens"] if found.at_all else []
+    if row := _best_other(lock, case, device):
+        ideas.append(f"{row.name} ({row.size / 10**9:.1f} GB)")
+    return f"would fit: {', '.join(ideas)}" if ideas else "no context of this file fits this card"
+
+
+def _best_other(lock: Lock, case: FitCase, device: Device) -> FileRow | None:
+    target = next((file for file in lock.files if file.role == "target"), None)
+    if target is None or not target.others:
+        return None
+    rows = other_files(
+        case.facts, case.request, case.behaviour, device, list(target.others.items())
+    )
+    fitting = (row for row in rows if not row.missing)
+    return next((row for row in fitting if row.verdict.state is not FitState.DOES_NOT_FIT), None)

@@ -1,0 +1,143 @@
+"""Findings about spec, lock and hardware, by the public cases they come from."""
+
+from typing import Any
+
+import pytest
+from support.fit_facts import facts_35b
+from support.locks import file_of, image_of, lock_of
+from support.specs import MINIMAL, load, spec_text
+
+from olares_apps.findings import Finding, Severity
+from olares_apps.hardware import load_profile
+from olares_apps.lock.findings import RULES, lock_findings
+from olares_apps.lock.model import Lock
+
+ONE = load_profile("olares-one")
+Q3, Q4 = 17_200_000_000, 22_000_000_000
+FULL = ("ctx: 32768", "ctx: 262144\n  kv: {k: q4_0, v: q4_0}")
+MTP = ("  parallel: 1\n", "  parallel: 1\n  speculative: {method: mtp, n_max: 3}\n")
+
+
+def findings(text: str, lock: Lock | None) -> list[Finding]:
+    return lock_findings(load(text).spec, lock, None, ONE)
+
+
+def only(rule: str, found: list[Finding]) -> Finding:
+    (finding,) = [item for item in found if item.rule == rule]
+    return finding
+
+
+def locked(size: int = Q3, head: str = "full", **more: Any) -> Lock:
+    gguf = facts_35b(size, head).to_dict()
+    images = more.pop("images", [image_of()])
+    return lock_of(file_of(size=size, gguf=gguf, **more), images=images)
+
+
+def sized(size: int, *changes: tuple[str, str]) -> str:
+    return spec_text(("17.2", str(size / 10**9)), *changes)
+
+
+def test_a_model_that_fits_gives_no_finding():
+    found = findings(sized(Q3, FULL, MTP), locked(Q3))
+    assert [item for item in found if item.severity is not Severity.INFO] == []
+
+
+def test_the_larger_quantisation_does_not_fit_and_the_smaller_is_suggested():
+    others = {"Demo-35B-UD-Q3_K_XL.gguf": Q3, "Demo-35B-BF16.gguf": 70 * 10**9}
+    lock = locked(Q4, file="Demo-Q4.gguf", others=others)
+    text = sized(Q4, FULL, MTP, ("Demo-35B-UD-Q3_K_XL.gguf", "Demo-Q4.gguf"))
+    finding = only("model-fits", findings(text, lock))
+    assert finding.severity is Severity.ERROR
+    assert "usable after driver/vGPU reserve 23.42GiB" in finding.message
+    assert "Demo-35B-UD-Q3_K_XL.gguf (17.2 GB)" in finding.hint
+
+
+def test_mtp_without_a_head_names_the_file_and_what_is_missing():
+    finding = only("mtp-head", findings(sized(Q3, MTP), locked(Q3, "none")))
+    assert finding.severity is Severity.ERROR
+    assert finding.message == (
+        "draft-mtp requested but Demo-35B-UD-Q3_K_XL.gguf has no nextn layers "
+        "(nextn_predict_layers absent/0, no blk.N.nextn.* tensors)"
+    )
+
+
+def test_a_key_without_tensors_stops_the_server_even_without_mtp():
+    finding = only("mtp-head", findings(MINIMAL, locked(Q3, "key")))
+    assert finding.severity is Severity.ERROR
+    assert "even without MTP" in finding.message
+
+
+def test_a_head_that_is_not_used_is_mentioned():
+    finding = only("mtp-head", findings(MINIMAL, locked(Q3)))
+    assert finding.severity is Severity.INFO
+
+
+def test_a_build_nobody_looked_at_is_a_warning():
+    text = sized(Q3, MTP, ("llama-server:b9600", "llama-server:custom"))
+    image = image_of("registry.example.org/llama-server:custom")
+    finding = only("mtp-head", findings(text, locked(Q3, images=[image])))
+    assert finding.severity is Severity.WARNING
+
+
+def test_cuda_newer_than_the_driver_is_an_error():
+    finding = only("image-exists", findings(MINIMAL, locked(images=[image_of(cuda="13.3.0")])))
+    assert finding.severity is Severity.ERROR
+    assert (
+        finding.message == "image CUDA 13.3.0 > driver capability 13.2 of device profile olares-one"
+    )
+
+
+def test_an_image_for_another_architecture_is_an_error():
+    image = image_of(architectures=["arm64/v9"])
+    finding = only("image-exists", findings(MINIMAL, locked(images=[image])))
+    assert finding.severity is Severity.ERROR
+    assert "no amd64 variant (it has arm64)" in finding.message
+
+
+@pytest.mark.parametrize(
+    ("text", "lock", "word"),
+    [
+        (MINIMAL, None, "there is no lock"),
+        (MINIMAL, lock_of(images=[image_of()]), "is not in the lock"),
+        (
+            spec_text(("      quant:", "      revision: dev\n      quant:")),
+            locked(),
+            "locked for revision main, not dev",
+        ),
+        (
+            spec_text(("Demo-35B-UD-Q3_K_XL.gguf", "Other.gguf")),
+            lock_of(file_of(file="Other.gguf", size=Q3), file_of(), images=[image_of()]),
+            "which the spec does not name",
+        ),
+    ],
+    ids=["none", "new-file", "revision", "left-over"],
+)
+def test_a_lock_that_is_behind_its_spec_is_told(text, lock, word):
+    finding = only("lock-stale", findings(text, lock))
+    assert finding.severity is Severity.WARNING
+    assert word in finding.message
+
+
+def test_an_image_that_was_never_asked_for_is_told():
+    assert "not known" in only("image-exists", findings(MINIMAL, locked(images=[]))).message
+
+
+def test_a_contradiction_a_gated_repository_and_a_missing_digest_are_told():
+    file = file_of(parts=[("Demo-35B-UD-Q3_K_XL.gguf", Q4, None)], gated=True)
+    found = findings(MINIMAL, lock_of(file, images=[image_of()]))
+    messages = [item.message for item in found if item.rule == "model-file"]
+    assert "17.2 GB" in messages[0]
+    assert "is gated" in messages[1]
+    assert "has no digest" in messages[2]
+
+
+def test_a_stated_memory_below_the_estimate_is_told():
+    parts = "resources:\n  gpu_memory_parts: [{part: weights, gb: 8}]\nengine:\n"
+    found = findings(spec_text(("engine:\n", parts)), locked())
+    assert "stated GPU memory of 7.5 GiB is below" in only("model-fits", found).message
+
+
+def test_every_finding_carries_a_known_rule_and_the_app():
+    found = findings(sized(Q4, FULL, MTP), locked(Q4, "none", gated=True, images=[]))
+    assert {item.rule for item in found} <= set(RULES)
+    assert {item.app for item in found} == {"demoqwenone"}
