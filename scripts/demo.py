@@ -33,7 +33,7 @@ def main() -> int:
     run("check")
     run("pack")
     say("Published to the embedded local market, in one step")
-    run("publish", "--note", "First release.")
+    run("publish")
     say("What devices of three Olares releases would do with it")
     for release in RELEASES:
         run("market", "sync", "--olares", release)

@@ -12,10 +12,11 @@ from typing import Final
 
 from semver import Version
 
-from olares_apps.errors import VersionRefused
+from olares_apps.errors import Problem, SpecError, VersionRefused
 from olares_apps.market.entries import AppEntry
 from olares_apps.render.versions import Level, bump
 from olares_apps.spec.edit import add_release, set_version
+from olares_apps.spec.loader import LoadedSpec
 from olares_apps.spec.models import AppSpec
 
 __all__ = ["COMPARED_VERSION", "Intent", "Proposal", "edited", "propose"]
@@ -72,18 +73,22 @@ def propose(
     return Proposal(intent, upcoming, published)
 
 
-def edited(text: str, spec: AppSpec[object], version: str, note: str | None, default: str) -> str:  # type: ignore[type-var]
+def edited(text: str, loaded: LoadedSpec, version: str, note: str | None, default: str) -> str:
     """Return a spec's text for ``version``: its number, and a release entry that has notes.
 
     An entry that is there already keeps its notes; ``note`` then must not say otherwise.
     Raises SpecError when it does, or when the text cannot be edited safely.
     """
-    if version != spec.version:
-        text = set_version(text, version)
-    listed = any(release.version == version for release in spec.releases)
-    if listed and note is None:
+    if version != loaded.spec.version:
+        text = set_version(text, version, path=loaded.path)
+    listed = next((r for r in loaded.spec.releases if r.version == version), None)
+    if listed and note in (None, listed.notes):
         return text
-    return add_release(text, version, note if note is not None else default)
+    if listed:
+        message = f"has other notes for version {version} already"
+        hint = "leave out --note, or change them there"
+        raise loaded.located(SpecError([Problem(message, field="releases", hint=hint)]))
+    return add_release(text, version, note if note is not None else default, path=loaded.path)
 
 
 # What a reader calls the parts of a chart, by path; the first match counts.

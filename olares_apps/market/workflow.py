@@ -251,7 +251,7 @@ def _work(
         return _unchanged(store, loaded, before, proposal, kitchen, entry)
     default = _default_note(store, kitchen, loaded, entry)
     try:
-        text = edited(before, loaded.spec, proposal.version, request.note, default)
+        text = edited(before, loaded, proposal.version, request.note, default)
         after = kitchen.reload(loaded, text)
     except SpecError as error:
         raise _blame_note(error, request.note) from None
@@ -334,9 +334,9 @@ def _unfinished(
     if Version.parse(base) <= Version.parse(loaded.spec.version):
         return None
     try:
-        text = set_version(before, base)
+        text = set_version(before, base, path=loaded.path)
         if entry.notes:
-            text = edited(before, loaded.spec, base, entry.notes, "")
+            text = edited(before, loaded, base, entry.notes, "")
         after = kitchen.reload(loaded, text)
     except SpecError:
         return None

@@ -155,7 +155,9 @@ class TestPublish:
         with untouched(root):
             outcome = olapps("publish", "--bump", "patch", "--note", "Other.", cwd=root)
         assert outcome.code == 1
+        assert "apps/demo.yaml:" in outcome.err
         assert "other notes for version 1.0.2" in outcome.err
+        assert "--note" in outcome.err
 
     def test_a_version_raised_by_hand_is_taken_as_it_is(self, root):
         edit(
