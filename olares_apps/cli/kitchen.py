@@ -1,5 +1,6 @@
 """The workspace side of a publish: renders, reads and writes files for the workflow."""
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +12,7 @@ from olares_apps.generations import Generation, get_generation
 from olares_apps.market.candidates import Icon
 from olares_apps.render import Renderable
 from olares_apps.render.chart import ChartTree
-from olares_apps.render.folder import write, write_file
+from olares_apps.render.folder import compare, write, write_file
 from olares_apps.spec.loader import LoadedSpec, load_spec
 from olares_apps.spec.yaml_source import decode
 
@@ -58,8 +59,18 @@ class WorkspaceKitchen:
         return None
 
     def check(self, loaded: LoadedSpec, charts: Sequence[ChartTree]) -> None:
-        """Raise CheckFailed when something of it must not be published."""
+        """Raise CheckFailed when something of it must not be published.
+
+        What would keep spec and charts from being written afterwards is found here too: SpecError
+        or RenderError, before the market has changed.
+        """
         self.gate(loaded, charts)
+        path = self._path(loaded)
+        if not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK)):
+            hint = "publishing writes the new version into it; check permissions"
+            raise SpecError([Problem("cannot be written", loaded.path, hint=hint)])
+        for chart in charts:
+            compare(self.bench.chart_folder(self.bench.charts, chart), chart)
 
     def write_spec(self, loaded: LoadedSpec, text: str) -> Sequence[str]:
         """Replace the spec's file if its text differs."""
@@ -67,7 +78,8 @@ class WorkspaceKitchen:
         data = text.encode("utf-8")
         if path.read_bytes() == data:
             return []
-        write_file(path, data)
+        # A spec may be a link to a file elsewhere: that file changes, the link stays.
+        write_file(path.resolve(), data)
         return [str(loaded.path)]
 
     def write_charts(self, charts: Sequence[ChartTree]) -> Sequence[str]:

@@ -235,6 +235,22 @@ class TestOutputFolder:
         assert str(read_only) in outcome.err
         assert "hint:" in outcome.err
 
+    def test_a_read_only_workspace_stops_a_publish_before_the_market_moves(
+        self, tmp_path, read_only
+    ):
+        root = build_workspace(tmp_path / "ws")
+        market = tmp_path / "market"
+        mounts = [["mount", "--bind", root, root], ["mount", "-o", "remount,bind,ro", root]]
+        try:
+            if any(subprocess.run(mount, capture_output=True).returncode for mount in mounts):
+                pytest.skip("this machine allows no bind mounts")
+            outcome = olapps("publish", "--market", f"dir:{market}", cwd=root)
+        finally:
+            subprocess.run(["umount", root], capture_output=True)
+        assert outcome.code == 1
+        assert "apps/demo.yaml: cannot be written" in outcome.err
+        assert not market.exists()
+
     def test_a_read_only_market_is_named(self, tmp_path, read_only):
         root = build_workspace(tmp_path / "ws")
         with untouched(root):

@@ -133,6 +133,25 @@ class TestPublish:
             '  - version: "1.0.0"\n    notes: "First."\n'
         )
 
+    def test_a_spec_that_is_a_link_stays_one(self, root, tmp_path):
+        spec, real = root / "apps/demo.yaml", tmp_path / "shared.yaml"
+        spec.rename(real)
+        spec.symlink_to(real)
+        real.chmod(0o640)
+        edit(real, SMALLER)
+        good("publish", "--bump", "patch", cwd=root)
+        assert spec.is_symlink()
+        assert 'version: "1.0.2"' in real.read_text()
+        assert real.stat().st_mode & 0o777 == 0o640
+
+    def test_options_can_come_from_the_environment(self, root, monkeypatch):
+        edit(root / "apps/demo.yaml", SMALLER)
+        monkeypatch.setenv("OLAPPS_PUBLISH_BUMP", "minor")
+        monkeypatch.setenv("OLAPPS_MARKET_SYNC_OLARES", "1.12.5")
+        good("publish", cwd=root)
+        assert live(root)[DEMO] == {OLD: "1.1.0", NEW: "1.1.1"}
+        assert "Olares 1.12.5" in good("market", "sync", cwd=root).out
+
     def test_a_release_entry_that_is_there_already_keeps_its_notes(self, root):
         edit(
             root / "apps/demo.yaml",
@@ -218,6 +237,16 @@ class TestPublish:
         assert outcome.code == 1
         assert word in outcome.err
         assert f"{DEMO}.png" in outcome.err
+
+    @pytest.mark.parametrize("way", [f"charts/{OLD}/{DEMO}/thesis.txt", "charts"])
+    def test_charts_that_could_not_be_written_stop_the_publish_before_the_market_moves(
+        self, tmp_path, way
+    ):
+        root = build_workspace(tmp_path, files={way: "mine"})
+        with untouched(root):
+            outcome = olapps("publish", cwd=root)
+        assert outcome.code == 1
+        assert "charts" in outcome.err
 
     def test_a_renamed_source_is_published_without_a_changed_app(self, root):
         before = good("market", "status", "--output", "json", cwd=root).json["revision"]
@@ -308,6 +337,20 @@ class TestMarket:
         edit(spec, SMALLER)
         good("publish", "--bump", "patch", cwd=root)
         assert live(root)[DEMO] == {OLD: "1.0.6", NEW: "1.0.7"}
+
+    def test_republish_can_be_limited_to_an_app(self, root):
+        for name in ("demo", "second"):
+            edit(root / f"apps/{name}.yaml", SMALLER)
+        good("publish", "--bump", "patch", cwd=root)
+        done = good(
+            "market", "rollback", "--republish", "--app", DEMO, "--yes", "--output", "json",
+            cwd=root,
+        ).json  # fmt: skip
+        assert [step["app"] for step in done["apps"]] == [DEMO]
+        assert live(root) == {
+            DEMO: {OLD: "1.0.4", NEW: "1.0.5"},
+            SECOND: {OLD: "1.0.2", NEW: "1.0.3"},
+        }
 
     def test_rollback_json_and_target(self, root):
         first = good("market", "status", "--output", "json", cwd=root).json["revision"]
