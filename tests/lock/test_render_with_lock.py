@@ -61,8 +61,10 @@ def test_gpu_memory_is_the_computed_need_rounded_up():
 
 
 def test_a_need_near_the_cards_limit_is_asked_for_in_mib():
-    text = spec_text(("ctx: 32768", "ctx: 262144\n  kv: {k: f16, v: f16}"), MTP)
-    spec = chart(text, locked()).manifest["spec"]
+    text = spec_text(("ctx: 32768", "ctx: 262144\n  kv: {k: f16, v: f16}"), MTP, ("17.2", "17.6"))
+    size = 17_600_000_000
+    lock = lock_of(file_of(size=size, gguf=facts_35b(size).to_dict()))
+    spec = chart(text, lock).manifest["spec"]
     assert f"{ONE.gpu_memory_usable_mib}Mi" in {str(value) for value in spec.values()}
 
 
