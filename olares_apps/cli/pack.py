@@ -21,6 +21,7 @@ __all__ = ["command"]
 @click.option(
     "--out",
     "folder",
+    envvar="OLAPPS_PACK_OUT",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path("dist"),
     show_default=True,

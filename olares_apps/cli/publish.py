@@ -19,7 +19,6 @@ __all__ = ["command"]
 @names_argument
 @click.option(
     "--bump",
-    "level",
     type=click.Choice(["patch", "minor", "major"]),
     help="Raise the version of what changed; without it the version in the spec is used.",
 )
@@ -30,7 +29,7 @@ __all__ = ["command"]
 @output_option()
 def command(
     names: tuple[str, ...],
-    level: Any,
+    bump: Any,
     note: str | None,
     dry_run: bool,
     market: str | None,
@@ -57,7 +56,7 @@ def command(
     store = store_for(market, bench.workspace.root)
     source = config.market.source
     request = Request(
-        level=level,
+        level=bump,
         note=note,
         dry_run=dry_run,
         publisher=config.publisher.name,

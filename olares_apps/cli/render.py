@@ -22,6 +22,7 @@ __all__ = ["command"]
 @click.option(
     "--out",
     "folder",
+    envvar="OLAPPS_RENDER_OUT",
     type=click.Path(file_okay=False, path_type=Path),
     help="Folder for GENERATION/APP; by default the charts folder of the workspace.",
 )
