@@ -1,0 +1,146 @@
+"""`olapps fit`, as a user runs it."""
+
+import xml.etree.ElementTree as ElementTree
+from pathlib import Path
+
+import pytest
+from support.fit_facts import facts_35b
+from support.gguf_files import TINY_MOE, data_bytes, gguf_header, metadata_of, tensors_of
+from support.locks import file_of, lock_of
+from support.workspaces import build_workspace, good, olapps
+
+from olares_apps.lock.file import write_lock
+
+MIB, GIB = 2**20, 2**30
+Q3, Q4 = 17_200_000_000, 22_000_000_000
+FULL = ("ctx: 32768", "ctx: 262144\n  kv: {k: q4_0, v: q4_0}")
+MTP = ("  parallel: 1\n", "  parallel: 1\n  batch: 512\n  speculative: {method: mtp, n_max: 3}\n")
+
+
+def workspace(folder: Path, size: int = Q3, *changes: tuple[str, str]) -> Path:
+    stated = ("17.2", str(size / 10**9))
+    root = build_workspace(folder / "ws", stated, *(changes or (FULL, MTP)))
+    others = {"Demo-35B-UD-Q2_K_XL.gguf": 13 * 10**9, "Demo-35B-BF16.gguf": 70 * 10**9}
+    lock = lock_of(file_of(size=size, gguf=facts_35b(size).to_dict(), others=others))
+    write_lock(root / "apps/demo.yaml", lock)
+    return root
+
+
+def test_the_smaller_quantisation_fits_with_the_full_context(tmp_path):
+    report = good("fit", "demo", "--output", "json", cwd=workspace(tmp_path)).json
+    assert report["schema"] == 1
+    assert report["verdict"]["state"] == "fits"
+    sizes = {part["name"]: part["bytes"] for part in report["parts"]}
+    # 10 attention layers, 2 heads of 256: 5760 bytes per token with q4_0.
+    assert sizes["kv"] == 262144 * 5760
+    assert round(sizes["recurrent-state"] / MIB, 2) == 251.25
+    assert report["total_gpu"] == sum(p["bytes"] for p in report["parts"] if p["where"] == "gpu")
+    assert report["manifest_gpu_memory"] == -(-report["verdict"]["need"] // GIB) * GIB
+    assert report["mtp"] == {"state": "usable", "reasons": []}
+    assert report["largest_context"]["fits"] == 262144
+
+
+def test_the_larger_one_does_not_and_the_exit_code_says_so(tmp_path):
+    outcome = olapps("fit", "demo", "--output", "json", cwd=workspace(tmp_path, Q4))
+    report = outcome.json
+    assert outcome.code == 1
+    assert report["verdict"]["state"] == "does-not-fit"
+    assert {row["name"]: row["state"] for row in report["files"]} == {
+        "Demo-35B-BF16.gguf": "does-not-fit",
+        "Demo-35B-UD-Q2_K_XL.gguf": "fits",
+    }
+
+
+def test_the_text_shows_parts_sweep_types_levers_and_files(tmp_path):
+    text = good("fit", "demo", cwd=workspace(tmp_path)).out
+    for word in ("weights", "###", "total on the GPU", "CONTEXT", "KV TYPE", "ubatch", "Q2_K_XL"):
+        assert word in text
+    assert "fits: needs" in text
+    assert "\x1b" not in text
+
+
+def test_the_sweep_takes_the_contexts_that_are_asked_for(tmp_path):
+    root = workspace(tmp_path)
+    report = good("fit", "demo", "--ctx", "65536,32768", "--output", "json", cwd=root).json
+    assert [row["ctx"] for row in report["contexts"]] == [32768, 65536]
+
+
+@pytest.mark.parametrize("text", ["", "a", "32768,", "0", "-1", "1e9", "99999999999"])
+def test_a_list_that_is_none_is_wrong_usage(tmp_path, text):
+    outcome = olapps("fit", "demo", "--ctx", text, cwd=workspace(tmp_path))
+    assert outcome.code == 2
+    assert "--ctx" in outcome.err
+
+
+def test_another_device_gives_another_verdict(tmp_path):
+    root = workspace(tmp_path)
+    small = olapps("fit", "demo", "--hardware", "rtx-5060-ti-16gb", "--output", "json", cwd=root)
+    assert (small.code, small.json["hardware"]) == (1, "rtx-5060-ti-16gb")
+    assert good("fit", "demo", "--hardware", "rtx-5090", cwd=root).code == 0
+    assert olapps("fit", "demo", "--hardware", "rtx-9090", cwd=root).code == 2
+
+
+def test_thresholds_are_settings(tmp_path):
+    root = workspace(tmp_path)
+    strict = olapps("fit", "demo", "--error-below", "9000", "--warn-below", "9000", cwd=root)
+    assert strict.code == 1
+    assert olapps("fit", "demo", "--error-below", "9", "--warn-below", "1", cwd=root).code == 2
+
+
+def test_without_a_lock_it_says_what_to_do(tmp_path):
+    outcome = olapps("fit", "demo", cwd=build_workspace(tmp_path / "ws"))
+    assert outcome.code == 1
+    assert "run olapps lock demo, or give a local file with --gguf FILE" in outcome.err
+
+
+def test_a_local_file_needs_no_lock(tmp_path):
+    root = build_workspace(tmp_path / "ws")
+    tensors = tensors_of(TINY_MOE)
+    file = root / "tiny.gguf"
+    file.write_bytes(gguf_header(metadata_of(TINY_MOE), tensors) + bytes(data_bytes(tensors)))
+    report = good("fit", "demo", "--gguf", "tiny.gguf", "--output", "json", cwd=root).json
+    assert report["title"] == "tiny.gguf"
+    assert report["files"] == []
+    file.write_bytes(b"<!DOCTYPE html>")
+    outcome = olapps("fit", "demo", "--gguf", "tiny.gguf", cwd=root)
+    assert outcome.code == 1
+    assert "a web page instead of a GGUF file" in outcome.err
+
+
+def test_the_picture_is_a_document_with_one_bar_per_part(tmp_path):
+    root = workspace(tmp_path)
+    report = good("fit", "demo", "--svg", "out.svg", "--output", "json", cwd=root).json
+    tree = ElementTree.fromstring((root / "out.svg").read_text())
+    bars = [node for node in tree.iter() if node.tag.endswith("rect")]
+    on_gpu = [part for part in report["parts"] if part["where"] == "gpu"]
+    assert len(bars) == len(on_gpu) + 2  # the background and the total
+    first = (root / "out.svg").read_bytes()
+    good("fit", "demo", "--svg", "out.svg", cwd=root)
+    assert (root / "out.svg").read_bytes() == first
+
+
+def test_a_cache_type_nobody_knows_is_told_with_the_nearest(tmp_path):
+    root = workspace(tmp_path, Q3, ("ctx: 32768", "ctx: 32768\n  kv: {k: q4_9, v: q4_0}"))
+    outcome = olapps("fit", "demo", cwd=root)
+    assert outcome.code == 2
+    assert "unknown KV cache type 'q4_9'" in outcome.err
+
+
+def test_a_render_uses_the_lock_beside_the_spec(tmp_path):
+    root = workspace(tmp_path)
+    good("render", cwd=root)
+    charts = (root / "charts").rglob("OlaresManifest.yaml")
+    assert all("|main|" not in path.read_text() for path in charts)
+    need = good("fit", "demo", "--output", "json", cwd=root).json["manifest_gpu_memory"] // GIB
+    manifest = next((root / "charts/olares-1.12.3").rglob("OlaresManifest.yaml")).read_text()
+    assert f"requiredGpu: {need}Gi" in manifest.replace('"', "")
+
+
+def test_a_spec_that_contradicts_its_lock_is_refused_with_its_line(tmp_path):
+    root = workspace(tmp_path)
+    spec = root / "apps/demo.yaml"
+    spec.write_text(spec.read_text().replace("size_gb: 17.2", "size_gb: 12.0"))
+    outcome = olapps("render", cwd=root)
+    assert outcome.code == 1
+    assert "demo.yaml:" in outcome.err
+    assert "stated as 12.0 GB" in outcome.err
