@@ -338,7 +338,8 @@ class ChartContext:
     @cached_property
     def is_whole(self) -> bool:
         """Say whether all of the app's objects are known: it rendered and has no sub-charts."""
-        return not self.base.failure and not self.list_at("spec", "subCharts")
+        broken = self.base.failure or self.base.problems
+        return not broken and not self.list_at("spec", "subCharts")
 
     @cached_property
     def servers(self) -> Sequence[Server]:

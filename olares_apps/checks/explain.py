@@ -26,10 +26,11 @@ Every rule that `olapps check` applies and `olapps publish` insists on. This pag
 the rule table: edit the rules, then run `make schema`.
 
 An id keeps its meaning once it is released. Only findings of severity error make a check fail and
-stop a publish. `blocks` marks what a device or its linter refuses: such an app never appears or never
-installs. A rule may report single cases as milder than stated here; its message says which case.
+stop a publish. `blocks` marks what a device or its linter refuses: such an app never appears or
+never installs. A rule may report single cases as milder than stated here; its notes say which.
 
-A workspace may lower a rule, never raise it, and must say why; the reason is printed with each finding:
+A workspace may lower a rule, never raise it, and must say why; the reason is printed with each
+finding:
 
 ```toml
 [checks.severity]

@@ -29,7 +29,7 @@ def as_text_report(findings: Sequence[Finding], *, charts: int, paint: Paint = _
     """
     lines: list[str] = []
     for app, group in groupby(findings, key=lambda finding: finding.app):
-        lines.append(paint(app or "(no app)", "title"))
+        lines.append(paint(app or "this machine", "title"))
         for finding in group:
             lines += _lines(finding, paint)
         lines.append("")

@@ -64,16 +64,12 @@ def _undeclared(context: ChartContext) -> Iterator[Found]:
 def _unused(context: ChartContext) -> Iterator[Found]:
     if context.base.failure or not context.templates:
         return
-    used = set()
-    for _, use in _uses(context, "olaresEnv"):
-        if len(use.path) == 1 or use.path[1] == "*":
-            return
-        used.add(use.path[1])
-    if any(re.search(r"\.Values\.olaresEnv\b(?!\.)", t.text) for t in context.templates.values()):
-        texts = "\n".join(item.text for item in context.templates.values())
-        used |= {name for name in _declared(context) if re.search(rf"\b{re.escape(name)}\b", texts)}
+    texts = "\n".join(item.text for item in context.templates.values())
+    if re.search(r"\{\{[^}]*\b(?:range|toYaml|toJson)\b[^}]*olaresEnv(?!\.)", texts):
+        return
+    words = set(re.findall(r"\w+", texts))
     for name, index in _declared(context).items():
-        if name and name not in used:
+        if name and name not in words:
             yield context.in_manifest(
                 f"envs[{index}] {name} is declared and no template uses it",
                 "envs",

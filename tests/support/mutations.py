@@ -1,0 +1,32 @@
+"""For each rule the smallest change of a clean chart that only this rule objects to."""
+
+from typing import Final
+
+from support import mutations_chart, mutations_engine, mutations_objects, mutations_runtime
+from support.mutation import Mutation
+
+__all__ = ["MUTATIONS", "NOT_BY_MUTATION", "Mutation"]
+
+MUTATIONS: Final[dict[str, Mutation]] = {
+    **mutations_chart.MUTATIONS,
+    **mutations_objects.MUTATIONS,
+    **mutations_runtime.MUTATIONS,
+    **mutations_engine.MUTATIONS,
+}
+
+NOT_BY_MUTATION: Final[dict[str, str]] = {
+    **dict.fromkeys(
+        (
+            "appid-collision",
+            "fleet-alias",
+            "fleet-app-name",
+            "fleet-icon",
+            "fleet-title",
+            "model-path-collision",
+        ),
+        "takes several charts: test_fleet.py",
+    ),
+    **dict.fromkeys(
+        ("tool-helm", "tool-kubernetes", "tool-olares"), "takes another program: test_tools.py"
+    ),
+}
