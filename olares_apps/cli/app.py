@@ -23,6 +23,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "render": ("render", "Render charts from specs."),
     "lock": ("lock", "Pin the model files and images that specs name."),
     "fit": ("fit", "Estimate GPU memory and say what would fit."),
+    "new": ("new", "Write a spec for a model repository."),
     "check": ("check", "Check specs and charts for everything known to break."),
     "pack": ("pack", "Pack rendered charts into archives."),
     "publish": ("publish", "Publish what changed to a market."),

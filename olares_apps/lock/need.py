@@ -15,7 +15,7 @@ from olares_apps.hardware import HardwareProfile
 from olares_apps.lock.model import Lock
 from olares_apps.spec.models import AppSpec
 
-__all__ = ["FitCase", "build_behaviour", "fit_case", "gpu_need", "memory_request"]
+__all__ = ["FitCase", "behaviour_named", "fit_case", "gpu_need", "memory_request"]
 
 # Images built with GGML_CUDA_NO_VMM (the Dockerfiles of their author's articles, May 2026).
 _NO_VMM_IMAGES: Final = frozenset({"docker.io/aamsellem/llama-cpp-mtp"})
@@ -66,9 +66,8 @@ def _or(value: int | None, default: int) -> int:
     return default if value is None else value
 
 
-def build_behaviour(settings: LlamaCppSettings) -> BuildBehaviour:
-    """Return how the build of a spec behaves: that of its name, else that of its fork's base."""
-    name = settings.build or settings.image
+def behaviour_named(name: str) -> BuildBehaviour:
+    """Return how a build behaves, by its name or image: that of a fork's base where known."""
     match = find_table("llamacpp", name)
     base = match.table.upstream if match.table and match.exact else None
     names = (name, match.build, base)
@@ -99,7 +98,8 @@ def fit_case(
     mmproj, drafter = locked.get("mmproj"), locked.get("drafter")
     size = mmproj.size if mmproj else _stated_size(spec, "mmproj")
     request = memory_request(settings, mmproj_bytes=size)
-    return FitCase(facts, request, build_behaviour(settings), drafter.facts if drafter else None)
+    behaviour = behaviour_named(settings.build or settings.image)
+    return FitCase(facts, request, behaviour, drafter.facts if drafter else None)
 
 
 def _stated_size(spec: AppSpec[Any], role: str) -> int:

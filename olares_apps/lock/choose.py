@@ -1,0 +1,118 @@
+"""Which file of a model repository to serve: the largest that fits with the wanted context."""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Final
+
+from olares_apps.errors import OlappsError
+from olares_apps.fit.behaviours import BuildBehaviour
+from olares_apps.fit.gguf_facts import GgufFacts
+from olares_apps.fit.memory_model import estimate
+from olares_apps.fit.memory_request import MemoryRequest
+from olares_apps.fit.mtp import MtpResult, check_mtp
+from olares_apps.fit.sweep import Device, FileRow, largest_context, other_files
+from olares_apps.fit.verdict import FitState, Verdict
+
+__all__ = ["Choice", "NothingFits", "choose_file", "quant_of"]
+
+# Drafted tokens per step: the default of current builds and the measured best (docs/fit.md).
+N_MAX: Final = 3
+_QUANT: Final = re.compile(
+    r"(?:^|[-._/])((?:UD-)?(?:I?Q\d+(?:_[A-Z0-9]+)*|TQ\d_\d|BF16|F16|F32|MXFP4(?:_MOE)?))(?=[-.])",
+    re.IGNORECASE,
+)
+
+
+class NothingFits(OlappsError):
+    """No file of the repository fits with the wanted context; the hint says what would."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """The chosen file, how it is run, and the other files with their verdicts, largest first."""
+
+    file: str
+    facts: GgufFacts
+    request: MemoryRequest
+    verdict: Verdict
+    mtp: MtpResult
+    rows: tuple[FileRow, ...]
+
+
+def quant_of(file: str) -> str | None:
+    """Return the quantisation label in a file name, such as ``UD-Q3_K_XL``."""
+    found = _QUANT.findall(file)
+    return found[-1] if found else None
+
+
+def choose_file(
+    files: Mapping[str, int],
+    header: Callable[[str], GgufFacts],
+    request: MemoryRequest,
+    behaviour: BuildBehaviour,
+    device: Device,
+) -> Choice:
+    """Choose the largest file that fits; ``request.ctx`` 0 asks for the trained context.
+
+    ``files`` are the GGUF files and their sizes in bytes; ``header`` reads one. Sizes alone
+    rank the files, and the header of the chosen one decides. MTP is on when the file has its
+    head and the build can use it. Raises NothingFits.
+    """
+    names = [name for name in files if name.endswith(".gguf") and "mmproj" not in name.casefold()]
+    if not names:
+        raise NothingFits(
+            "the repository has no GGUF model", hint="name a repository of GGUF files"
+        )
+    # The smallest file is the least likely to be an unquantised original of another layout.
+    shape = header(_first_part(min(names, key=lambda name: files[name])))
+    asked = _with_head(shape, request, behaviour)
+    rows = other_files(shape, asked, behaviour, device, [(name, files[name]) for name in names])
+    for row in rows:
+        if row.missing or row.verdict.state is not FitState.FITS:
+            continue
+        facts = header(row.name)
+        final = _with_head(facts, request, behaviour)
+        verdict = device.judge(estimate(facts, final, behaviour))
+        if verdict.state is FitState.FITS:
+            mtp = check_mtp(facts, behaviour, file=row.name)
+            return Choice(row.name, facts, final, verdict, mtp, rows)
+    raise NothingFits(
+        f"no file fits {device.profile.title} with {request.ctx or shape.context_length} tokens",
+        hint=_instead(shape, asked, behaviour, device, rows),
+    )
+
+
+def _first_part(name: str) -> str:
+    return re.sub(r"-\d{5}-of-(\d{5})\.gguf$", r"-00001-of-\1.gguf", name)
+
+
+def _with_head(
+    facts: GgufFacts, request: MemoryRequest, behaviour: BuildBehaviour
+) -> MemoryRequest:
+    usable = check_mtp(facts, behaviour).is_usable
+    ctx = request.ctx or facts.context_length
+    return replace(
+        request,
+        ctx=ctx,
+        spec_type="mtp" if usable else None,
+        n_max=N_MAX if usable else None,
+    )
+
+
+def _instead(
+    facts: GgufFacts,
+    request: MemoryRequest,
+    behaviour: BuildBehaviour,
+    device: Device,
+    rows: Sequence[FileRow],
+) -> str:
+    fitting = [row for row in rows if row.largest.fits and not row.missing]
+    if fitting:
+        row = fitting[0]
+        return f"{row.name} would with --ctx {row.largest.fits}"
+    small = replace(request, kv_k="q4_0", kv_v="q4_0")
+    found = largest_context(facts, small, behaviour, device)
+    if found.fits:
+        return f"the smallest file would with --kv q4_0 --ctx {found.fits}"
+    return "choose a smaller model or other hardware"

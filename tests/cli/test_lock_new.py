@@ -1,0 +1,178 @@
+"""`olapps new`: from a model repository to a spec that renders."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from support.fake_hub import FakeHub, sparse_model, split_model
+from support.gguf_files import QWEN36_35B, TINY_MOE
+from support.registry import FakeRegistry, ImageBlobs
+from support.workspaces import build_workspace, good, olapps, untouched
+
+from olares_apps.lock.choose import quant_of
+from olares_apps.lock.draft import app_name
+from olares_apps.lock.file import load_lock
+from olares_apps.render import assemble
+
+REPO = "example-org/Qwen3.6-35B-A3B-MTP-GGUF"
+# Quantisation: size in GB, and the type of the experts, which are most of it.
+FILES = {
+    "BF16": (70, "BF16"),
+    "UD-Q4_K_XL": (22, "Q4_K"),
+    "UD-Q3_K_XL": (17.2, "Q3_K"),
+    "UD-Q2_K_XL": (13.6, "Q2_K"),
+}
+
+
+@pytest.fixture
+def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRegistry]:
+    with FakeRegistry() as fake:
+        fake.add_image("llama-server", "b11434", ImageBlobs({"amd64": []}))
+        fake.add_image("alpine/curl", "1", ImageBlobs({"amd64": []}))
+        monkeypatch.setattr(assemble, "DOWNLOAD_IMAGE", f"{fake.host}/alpine/curl:1")
+        yield fake
+
+
+@pytest.fixture
+def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
+    with FakeHub() as fake:
+        monkeypatch.setenv("HF_ENDPOINT", fake.url)
+        monkeypatch.setenv("HF_TOKEN", "")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+        monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "docker"))
+        add(fake, "full")
+        yield fake
+
+
+def add(fake: FakeHub, head: str) -> None:
+    files = {
+        f"Qwen3.6-35B-A3B-{quant}.gguf": sparse_model(
+            QWEN36_35B, head, size=int(gb * 10**9), experts=experts
+        )
+        for quant, (gb, experts) in FILES.items()
+    }
+    fake.add_repo(REPO, {**files, "mmproj-F16.gguf": sparse_model(TINY_MOE), "README.md": b"x"})
+
+
+@pytest.fixture
+def root(tmp_path: Path, hub: FakeHub) -> Path:
+    return build_workspace(tmp_path / "ws")
+
+
+def new(root: Path, registry: FakeRegistry, *more: str, code: int = 0):
+    image = f"{registry.host}/llama-server:b11434"
+    outcome = olapps("new", "qwen-new", "--from", f"hf:{REPO}", "--image", image, *more, cwd=root)
+    assert outcome.code == code, outcome
+    return outcome
+
+
+def test_the_largest_file_that_fits_is_chosen_with_its_head(root, registry):
+    made = new(root, registry, "--output", "json").json
+    assert made["model_file"] == "Qwen3.6-35B-A3B-UD-Q3_K_XL.gguf"
+    assert made["too_large"] == [
+        "Qwen3.6-35B-A3B-BF16.gguf",
+        "Qwen3.6-35B-A3B-UD-Q4_K_XL.gguf",
+    ]
+    assert made["mtp"] == "usable"
+    text = (root / "apps/qwen-new.yaml").read_text()
+    for word in ("ctx: 262144", "method: mtp", "quant: UD-Q3_K_XL", "text: apache-2.0"):
+        assert word in text
+
+
+def test_the_new_spec_renders_fits_and_is_locked(root, registry):
+    new(root, registry)
+    good("render", "qwen-new", cwd=root)
+    assert good("fit", "qwen-new", "--output", "json", cwd=root).json["verdict"]["state"] == "fits"
+    assert "0 facts fetched" in good("lock", "qwen-new", cwd=root).out
+    lock = load_lock(root / "apps/qwen-new.yaml")
+    assert lock is not None
+    assert len(lock.images) == 2
+
+
+def test_the_explanation_lists_every_file_with_its_verdict(root, registry):
+    text = new(root, registry).out
+    assert "does-not-fit   Qwen3.6-35B-A3B-UD-Q4_K_XL.gguf" in text
+    assert "mmproj" not in text
+    assert "MTP      on" in text
+
+
+def test_a_file_without_a_head_gets_no_mtp(hub, root, registry):
+    add(hub, "none")
+    text = new(root, registry).out
+    assert "MTP      off: draft-mtp requested but" in text
+    assert "speculative" not in (root / "apps/qwen-new.yaml").read_text()
+
+
+def test_hardware_and_context_are_wishes_that_count(root, registry):
+    made = new(
+        root, registry, "--hardware", "rtx-5060-ti-16gb", "--ctx", "32768", "--output", "json"
+    ).json
+    assert made["model_file"] == "Qwen3.6-35B-A3B-UD-Q2_K_XL.gguf"
+
+
+def test_when_nothing_fits_nothing_is_written_and_the_way_out_is_told(hub, root, registry):
+    hub.add_repo(REPO, {"Demo-UD-Q4_K_XL.gguf": sparse_model(QWEN36_35B, size=20_500_000_000)})
+    with untouched(root):
+        outcome = new(root, registry, "--kv", "f16", code=1)
+    assert "would with --ctx" in outcome.err
+
+
+def test_a_split_model_names_its_first_part(hub, root, registry):
+    hub.add_repo(REPO, split_model(TINY_MOE, 2))
+    made = new(root, registry, "--output", "json").json
+    assert made["model_file"] == "Demo-00001-of-00002.gguf"
+
+
+def test_an_image_that_is_not_there_is_a_warning(root, registry):
+    outcome = good(
+        *("new", "qwen-new", "--from", REPO),
+        *("--image", f"{registry.host}/gone:b11434"),
+        cwd=root,
+    )
+    assert "gone:b11434 does not exist" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("arguments", "word"),
+    [
+        (["Qwen_New", "--from", f"hf:{REPO}"], "is no spec name"),
+        (["demo", "--from", f"hf:{REPO}"], "exists already"),
+        (["qwen-new", "--from", "file:x"], "is no model repository"),
+        (["qwen-new", "--from", f"hf:{REPO}", "--image", "alpine"], "names no registry"),
+        (["qwen-new", "--from", f"hf:{REPO}", "--hardware", "rtx"], "unknown hardware profile"),
+    ],
+)
+def test_wrong_usage_is_told_before_anything_is_asked(hub, root, arguments, word):
+    with untouched(root):
+        outcome = olapps("new", *arguments, cwd=root)
+    assert outcome.code == 2
+    assert word in outcome.err
+    assert not hub.requests
+
+
+@pytest.mark.parametrize(
+    ("file", "quant"),
+    [
+        ("Qwen3.6-35B-A3B-UD-Q3_K_XL.gguf", "UD-Q3_K_XL"),
+        ("model.Q4_0.gguf", "Q4_0"),
+        ("model-IQ2_XXS-00001-of-00002.gguf", "IQ2_XXS"),
+        ("BF16/model-BF16.gguf", "BF16"),
+        ("gpt-oss-20b-MXFP4.gguf", "MXFP4"),
+        ("model.gguf", None),
+    ],
+)
+def test_the_quantisation_is_read_from_the_name(file, quant):
+    assert quant_of(file) == quant
+
+
+@pytest.mark.parametrize(
+    ("name", "app"),
+    [
+        ("qwen36-35b", "qwen3635b"),
+        ("7b", "llm7b"),
+        ("a" * 40, "a" * 30),
+        ("1" * 40, "llm" + "1" * 27),
+    ],
+)
+def test_an_app_name_is_made_of_the_spec_name(name, app):
+    assert app_name(name) == app
