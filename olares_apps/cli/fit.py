@@ -29,6 +29,7 @@ _LARGEST = 2**26
 @click.option(
     "--ctx",
     "contexts",
+    envvar="OLAPPS_FIT_CTX",
     metavar="N,N,...|auto",
     default="auto",
     show_default=True,
@@ -58,6 +59,7 @@ _LARGEST = 2**26
 @click.option(
     "--svg",
     "picture",
+    envvar="OLAPPS_FIT_SVG",
     type=click.Path(dir_okay=False, path_type=Path),
     help="Write the parts as a picture.",
 )

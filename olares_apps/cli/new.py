@@ -19,7 +19,12 @@ _LARGEST = 2**26
 @click.command()
 @click.argument("name")
 @click.option(
-    "--from", "source", required=True, metavar="hf:OWNER/REPO[@REVISION]", help="Model repository."
+    "--from",
+    "source",
+    envvar="OLAPPS_NEW_FROM",
+    required=True,
+    metavar="hf:OWNER/REPO[@REVISION]",
+    help="Model repository.",
 )
 @click.option(
     "--hardware", default="olares-one", show_default=True, metavar="PROFILE", help="Device."

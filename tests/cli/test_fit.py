@@ -65,6 +65,12 @@ def test_the_sweep_takes_the_contexts_that_are_asked_for(tmp_path):
     assert [row["ctx"] for row in report["contexts"]] == [32768, 65536]
 
 
+def test_the_sweep_can_be_set_in_the_environment(tmp_path, monkeypatch):
+    monkeypatch.setenv("OLAPPS_FIT_CTX", "8192")
+    report = good("fit", "demo", "--output", "json", cwd=workspace(tmp_path)).json
+    assert [row["ctx"] for row in report["contexts"]] == [8192]
+
+
 @pytest.mark.parametrize("text", ["", "a", "32768,", "0", "-1", "1e9", "99999999999"])
 def test_a_list_that_is_none_is_wrong_usage(tmp_path, text):
     outcome = olapps("fit", "demo", "--ctx", text, cwd=workspace(tmp_path))
