@@ -1,0 +1,44 @@
+/** What the Worker is given, and every number that limits a request. */
+
+export interface Env {
+  /** The bucket that holds the market. */
+  readonly MARKET: R2Bucket;
+  /** Secret: JSON list of who may write, see auth.ts. Without it the market is read only. */
+  readonly TOKENS?: string;
+  /** Seconds, as text, for which an isolate may use a head that it has read; at most 30. */
+  readonly HEAD_CACHE_SECONDS?: string;
+}
+
+const KIB = 1024;
+const MIB = 1024 * KIB;
+
+export const LIMITS = {
+  /** Body of a request for details; a hundred ids need 2 KiB. */
+  detailsBytes: 64 * KIB,
+  /** Ids in one request for details; devices send ten (contract 2.4). */
+  detailsIds: 100,
+  /** What is read and dropped of a body that is too large, so that its sender gets the answer. */
+  drainedBytes: 16 * MIB,
+  /** Archives stay below 1 MiB, images below a few. */
+  blobBytes: 8 * MIB,
+  /** A thousand apps in two generations take 4 MiB. */
+  revisionBytes: 16 * MIB,
+  answerBytes: 16 * MIB,
+  headBytes: 256 * KIB,
+  /** Objects that one move of the head may have to look up: the plan allows 1,000 per request. */
+  lookups: 900,
+  headCacheSeconds: 30,
+  /** Objects kept in the memory of an isolate, which has 128 MiB in all. */
+  cacheBytes: 24 * MIB,
+  /** How far ahead of this clock a publisher's clock may be. */
+  clockAheadMs: 10 * 60 * 1000,
+  /** Failed attempts to authenticate that one address has per minute and isolate. */
+  failuresPerMinute: 10,
+} as const;
+
+export function headCacheMs(env: Env): number {
+  const seconds = Number(env.HEAD_CACHE_SECONDS ?? LIMITS.headCacheSeconds);
+  return Number.isFinite(seconds) && seconds >= 0
+    ? Math.min(seconds, LIMITS.headCacheSeconds) * 1000
+    : LIMITS.headCacheSeconds * 1000;
+}

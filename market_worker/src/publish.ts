@@ -1,0 +1,251 @@
+/**
+ * The write side: objects that are created once, and one head that moves by compare-and-swap.
+ * Together with R2's strong reads this gives the guarantees G1 to G4 of docs/protocol.md.
+ */
+
+import { type Context, Hono } from "hono";
+import { refusal, result } from "./answers";
+import { authenticate, forbidden, lacking, outside, type Scope, type Token } from "./auth";
+import { type Bytes, TooLarge, decode, hex, readBody, sha256 } from "./bytes";
+import { type Env, LIMITS } from "./env";
+import { canonical } from "./json";
+import { HEAD_KEY, type Head, type Revision, headOf } from "./records";
+import { parse, readRevision, rememberHead } from "./storage";
+import { type Verdict, examine } from "./validate";
+
+export const PUBLISH = "/api/publish/v1";
+
+type Ctx = Context<{ Bindings: Env }>;
+
+interface Kind {
+  readonly form: RegExp;
+  /** Most bytes of an object of this kind. */
+  readonly limit: number;
+}
+
+// The first group, where there is one, is the digest that names the object.
+const KINDS: readonly Kind[] = [
+  { form: /^blobs\/sha256\/([0-9a-f]{64})$/, limit: LIMITS.blobBytes },
+  { form: /^revisions\/([0-9a-f]{64})\.json$/, limit: LIMITS.revisionBytes },
+  {
+    form: /^responses\/[0-9a-f]{64}\/(?:[a-z0-9][a-z0-9._-]*\/)?[a-z0-9][a-z0-9_-]*\.json$/,
+    limit: LIMITS.answerBytes,
+  },
+];
+const PREFIX = /^(?:blobs\/sha256|revisions|responses(?:\/[0-9a-f]{64})?)$/;
+/** An object that is put again is renewed when it is older: a collector goes by age. */
+const RENEW_AFTER_MS = 60 * 60 * 1000;
+const ATTEMPTS = 3;
+const SHOWN_PROBLEMS = 10;
+
+export const publish = new Hono<{ Bindings: Env }>();
+
+publish.get("/head", readHeadObject);
+publish.put("/head", moveHead);
+publish.get("/objects", listObjects);
+publish.get("/objects/:key{.+}", readObject);
+publish.put("/objects/:key{.+}", createObject);
+publish.all("*", (c) =>
+  refusal(404, { error: "not found", message: `${c.req.method} ${c.req.path} is no operation` }),
+);
+
+async function readHeadObject(c: Ctx): Promise<Response> {
+  const object = await c.env.MARKET.get(HEAD_KEY);
+  if (!object) {
+    return refusal(404, { error: "not found", message: "nothing is published yet" });
+  }
+  return stored(object);
+}
+
+async function readObject(c: Ctx): Promise<Response> {
+  const key = c.req.param("key") ?? "";
+  if (!KINDS.some((kind) => kind.form.test(key))) return noKey(key);
+  const asked = c.req.raw.method === "HEAD" ? "head" : "get";
+  const object = await c.env.MARKET[asked](key);
+  return object ? stored(object) : refusal(404, { error: "not found", message: key });
+}
+
+function stored(object: R2Object | R2ObjectBody): Response {
+  const body = "body" in object ? object.body.pipeThrough(new FixedLengthStream(object.size)) : null;
+  return new Response(body, {
+    headers: {
+      "content-type": "application/octet-stream",
+      "cache-control": "no-store",
+      "x-content-type-options": "nosniff",
+      "content-length": String(object.size),
+      etag: object.httpEtag,
+    },
+  });
+}
+
+async function listObjects(c: Ctx): Promise<Response> {
+  const token = await authenticate(c.req.raw, c.env);
+  if (token instanceof Response) return token;
+  const prefix = c.req.query("prefix") ?? "";
+  if (!PREFIX.test(prefix)) return noKey(prefix);
+  const cursor = c.req.query("cursor");
+  const page = await c.env.MARKET.list({ prefix: `${prefix}/`, ...(cursor && { cursor }) });
+  const next = page.truncated ? page.cursor : null;
+  return result(200, { keys: page.objects.map((object) => object.key), cursor: next });
+}
+
+async function createObject(c: Ctx): Promise<Response> {
+  const token = await authenticate(c.req.raw, c.env);
+  if (token instanceof Response) return token;
+  const key = c.req.param("key") ?? "";
+  const kind = KINDS.find((candidate) => candidate.form.test(key));
+  if (!kind) return noKey(key);
+  const body = await limited(c.req.raw, kind.limit);
+  if (body instanceof Response) return body;
+  const digest = await sha256(body);
+  const expected = kind.form.exec(key)?.[1] ?? c.req.header("x-content-sha256");
+  if (digest !== expected) {
+    return refusal(400, {
+      error: "wrong digest",
+      message: `the sha256 of the body is ${digest}, expected ${expected ?? "x-content-sha256"}`,
+      hint: "the bytes changed on the way; send them again",
+    });
+  }
+  return create(c.env.MARKET, key, body, digest);
+}
+
+async function create(
+  bucket: R2Bucket,
+  key: string,
+  body: Bytes,
+  digest: string,
+): Promise<Response> {
+  for (let attempt = 0; attempt < ATTEMPTS; attempt += 1) {
+    const onlyIf = { etagDoesNotMatch: "*" };
+    if (await bucket.put(key, body, { onlyIf, sha256: digest })) {
+      return result(201, { key, created: true });
+    }
+    const found = await bucket.head(key);
+    // Collected between the two calls: try again.
+    if (!found) continue;
+    const known = found.checksums.sha256;
+    if (!known || hex(known) !== digest) {
+      return refusal(409, {
+        error: "conflict",
+        message: `${key} exists with other content`,
+        hint: "objects never change; publish the app under a new version",
+      });
+    }
+    const old = Date.now() - found.uploaded.getTime() > RENEW_AFTER_MS;
+    const same = { onlyIf: { etagMatches: found.etag }, sha256: digest };
+    if (old && !(await bucket.put(key, body, same))) continue;
+    return result(200, { key, created: false });
+  }
+  return refusal(503, { error: "busy", message: `${key} comes and goes` }, { "retry-after": "1" });
+}
+
+async function moveHead(c: Ctx): Promise<Response> {
+  const token = await authenticate(c.req.raw, c.env);
+  if (token instanceof Response) return token;
+  const body = await limited(c.req.raw, LIMITS.headBytes);
+  if (body instanceof Response) return body;
+  const bucket = c.env.MARKET;
+  const old = await bucket.get(HEAD_KEY);
+  const oldBytes = old && new Uint8Array(await old.arrayBuffer());
+  const wanted = readJsonBody<Head>(body);
+  if (!wanted) return refusal(400, { error: "bad request", message: "the body is no JSON object" });
+  // The answer to a swap that succeeded may have been lost: the same swap again is no conflict.
+  if (old && oldBytes && equal(oldBytes, body)) {
+    return result(200, { revision: wanted.revision, moved: false }, { etag: old.httpEtag });
+  }
+  const refused = precondition(c.req.raw, old);
+  if (refused) return refused;
+  const base = oldBytes && parse<Head>(oldBytes, HEAD_KEY);
+  const verdict = await examine(bucket, wanted, base);
+  const denied = verdict.problems.length > 0 ? invalid(verdict) : permission(token, verdict);
+  if (denied) return denied;
+  const text = canonical(headOf(wanted.revision, await readRevision<Revision>(bucket, wanted.revision)));
+  if (text !== decode(body)) {
+    return invalid({ ...verdict, problems: ["the head is not the one that follows from its revision"] });
+  }
+  const onlyIf = old ? { etagMatches: old.etag } : { etagDoesNotMatch: "*" };
+  const put = await bucket.put(HEAD_KEY, body, { onlyIf, sha256: await sha256(body) });
+  if (!put) return moved(null);
+  rememberHead(wanted);
+  return result(200, { revision: wanted.revision, moved: true }, { etag: put.httpEtag });
+}
+
+/** Return the refusal for a swap whose expectation is missing or does not hold, or null. */
+function precondition(request: Request, old: R2Object | null): Response | null {
+  const match = request.headers.get("if-match");
+  const none = request.headers.get("if-none-match");
+  if (match === null && none !== "*") {
+    return refusal(428, {
+      error: "condition missing",
+      message: "moving the head takes If-Match with its etag, or If-None-Match: * for the first",
+      hint: "read the head, plan on it, and send its etag",
+    });
+  }
+  const holds = match === null ? old === null : old !== null && match === old.httpEtag;
+  return holds ? null : moved(old);
+}
+
+function moved(now: R2Object | null): Response {
+  return refusal(
+    412,
+    {
+      error: "head moved",
+      message: "somebody else published meanwhile",
+      hint: "read the head again, plan on it and try once more; nothing was changed",
+    },
+    now ? { etag: now.httpEtag } : {},
+  );
+}
+
+function permission(token: Token, verdict: Verdict): Response | null {
+  const needed: Scope[] = [];
+  if (verdict.takesAway) needed.push("rollback");
+  if (verdict.adds || !verdict.takesAway) needed.push("publish");
+  for (const scope of needed) {
+    const refused = lacking(token, scope);
+    if (refused) return refused;
+  }
+  if (token.apps && verdict.changesSource) {
+    return forbidden(token, "may not change how the market names itself");
+  }
+  return outside(token, verdict.changed);
+}
+
+function invalid(verdict: Verdict): Response {
+  const { problems } = verdict;
+  const more = problems.length - SHOWN_PROBLEMS;
+  return refusal(verdict.status, {
+    error: "not published",
+    message: problems.slice(0, SHOWN_PROBLEMS).join("\n") + (more > 0 ? `\n... and ${more} more` : ""),
+    hint: verdict.hint,
+  });
+}
+
+async function limited(request: Request, limit: number): Promise<Bytes | Response> {
+  try {
+    return await readBody(request, limit, LIMITS.drainedBytes);
+  } catch (error) {
+    if (!(error instanceof TooLarge)) throw error;
+    return refusal(413, { error: "too large", message: error.message });
+  }
+}
+
+function readJsonBody<T>(body: Bytes): T | null {
+  try {
+    const value: unknown = JSON.parse(decode(body));
+    return typeof value === "object" && value !== null ? (value as T) : null;
+  } catch {
+    return null;
+  }
+}
+
+function equal(a: Bytes, b: Bytes): boolean {
+  return a.length === b.length && a.every((byte, at) => byte === b[at]);
+}
+
+function noKey(key: string): Response {
+  return refusal(400, {
+    error: "bad request",
+    message: `'${key.slice(0, 200)}' names no object of a market`,
+  });
+}

@@ -1,0 +1,153 @@
+/** The records of a market, as olares_apps/market/{records,entries}.py write them. */
+
+import { count, digest, listOf, mapOf, nullable, oneOf, type Shape, struct, text, time } from "./shape";
+
+export const HEAD_KEY = "head.json";
+export const FILES = "files.json";
+
+export interface Window {
+  readonly name: string;
+  readonly first: string;
+  readonly before: string | null;
+  readonly constraint: string;
+}
+
+export interface Head {
+  readonly schema: number;
+  readonly revision: string;
+  readonly hash: string;
+  readonly updated: string;
+  readonly apps: number;
+  readonly source: string;
+  readonly label: string;
+  readonly generations: readonly Window[];
+  readonly answers: Readonly<Record<string, string>>;
+}
+
+export interface Archive {
+  readonly version: string;
+  readonly sha256: string;
+  readonly size: number;
+  readonly detail: string;
+}
+
+export interface StoredFile {
+  readonly sha256: string;
+  readonly size: number;
+  readonly type: string;
+}
+
+export interface App {
+  readonly id: string;
+  readonly title: string;
+  readonly state: "live" | "removed";
+  readonly greatest: string;
+  readonly ledger: string;
+  readonly current: Readonly<Record<string, Archive>>;
+  readonly icon: StoredFile | null;
+}
+
+export interface Revision {
+  readonly parent: string | null;
+  readonly created: string;
+  readonly source: { readonly id: string; readonly label: string };
+  readonly generations: readonly Window[];
+  readonly apps: Readonly<Record<string, App>>;
+  readonly hash: string;
+  readonly answers: Readonly<Record<string, string>>;
+}
+
+export interface Ledger {
+  readonly app: string;
+  readonly charts: Readonly<Record<string, Archive>>;
+}
+
+export interface Files {
+  readonly ledgers: Readonly<Record<string, string>>;
+  readonly icons: Readonly<Record<string, StoredFile>>;
+}
+
+const schema = oneOf(1);
+const file = { sha256: digest, size: count, type: text };
+const archive = {
+  version: text,
+  sha256: digest,
+  size: count,
+  tar_sha256: digest,
+  content: digest,
+  detail: digest,
+  published: count,
+  card: struct({
+    description: text,
+    icon: text,
+    categories: listOf(text),
+    cfg_type: text,
+    featured_image: text,
+    labels: listOf(text),
+  }),
+};
+const app = struct({
+  id: text,
+  title: text,
+  state: oneOf("live", "removed"),
+  greatest: text,
+  modified: count,
+  ledger: digest,
+  current: mapOf(struct(archive)),
+  icon: nullable(struct(file)),
+  notes: text,
+});
+const change = struct({ app: text, action: text, before: mapOf(text), after: mapOf(text) });
+
+export const LEDGER: Shape = struct({
+  schema,
+  app: text,
+  charts: mapOf(struct({ generation: text, ...archive })),
+});
+
+export const REVISION: Shape = struct({
+  schema,
+  parent: nullable(digest),
+  created: time,
+  action: text,
+  publisher: text,
+  note: text,
+  restores: nullable(digest),
+  source: struct({ id: text, label: text, icon: text, modified: count }),
+  generations: listOf(struct({ name: text, first: text, before: nullable(text), constraint: text })),
+  apps: mapOf(app),
+  changes: listOf(change),
+  hash: digest,
+  answers: mapOf(digest),
+});
+
+export function archiveName(name: string, version: string): string {
+  return `${name}-${version}.tgz`;
+}
+
+export function blobKey(sha256: string): string {
+  return `blobs/sha256/${sha256}`;
+}
+
+export function revisionKey(identity: string): string {
+  return `revisions/${identity}.json`;
+}
+
+export function answerKey(identity: string, path: string): string {
+  return `responses/${identity}/${path}`;
+}
+
+/** Return the head that makes a revision the live one: everything in it follows from it. */
+export function headOf(identity: string, revision: Revision): Head {
+  return {
+    schema: 1,
+    revision: identity,
+    hash: revision.hash,
+    updated: revision.created,
+    apps: Object.values(revision.apps).filter((entry) => entry.state === "live").length,
+    source: revision.source.id,
+    label: revision.source.label,
+    generations: revision.generations,
+    answers: revision.answers,
+  };
+}

@@ -1,0 +1,144 @@
+/** Reading the bucket: every object proves itself, and is kept while the isolate lives. */
+
+import { type Bytes, decode, sha256 } from "./bytes";
+import { LIMITS } from "./env";
+import { FILES, HEAD_KEY, type Files, type Head, answerKey, blobKey, revisionKey } from "./records";
+
+/** An object that is missing, or does not hold what its name promises. */
+export class Damaged extends Error {}
+
+/** What an isolate remembers, by digest: such an object never changes, so it is never stale. */
+class Memory<T> {
+  readonly #entries = new Map<string, { value: T; size: number }>();
+  #size = 0;
+
+  constructor(readonly limit: number) {}
+
+  get(digest: string): T | undefined {
+    const entry = this.#entries.get(digest);
+    if (!entry) return undefined;
+    // A map keeps the order of insertion: what was used last goes to the end.
+    this.#entries.delete(digest);
+    this.#entries.set(digest, entry);
+    return entry.value;
+  }
+
+  set(digest: string, value: T, size: number): void {
+    if (size > this.limit || this.#entries.has(digest)) return;
+    this.#entries.set(digest, { value, size });
+    this.#size += size;
+    for (const [oldest, entry] of this.#entries) {
+      if (this.#size <= this.limit) break;
+      this.#entries.delete(oldest);
+      this.#size -= entry.size;
+    }
+  }
+}
+
+const bodies = new Memory<Bytes>(LIMITS.cacheBytes);
+const documents = new Memory<unknown>(LIMITS.cacheBytes);
+
+/** Return an object whose digest is known; throws Damaged. `what` says in messages what it is. */
+export async function read(
+  bucket: R2Bucket,
+  key: string,
+  digest: string,
+  what: string,
+): Promise<Bytes> {
+  return bodies.get(digest) ?? (await prove(bucket, key, digest, what));
+}
+
+/** Read an object from the bucket, whatever is remembered: it is there, and right; or Damaged. */
+export async function prove(
+  bucket: R2Bucket,
+  key: string,
+  digest: string,
+  what: string,
+): Promise<Bytes> {
+  const object = await bucket.get(key);
+  if (!object) throw new Damaged(`${key} is missing (${what})`);
+  const body = new Uint8Array(await object.arrayBuffer());
+  const found = await sha256(body);
+  if (found !== digest) {
+    throw new Damaged(`${key} is damaged (${what}): its sha256 is ${found}, expected ${digest}`);
+  }
+  bodies.set(digest, body, body.length);
+  return body;
+}
+
+/** Return the value of a JSON object whose digest is known; throws Damaged. */
+export async function readJson<T>(
+  bucket: R2Bucket,
+  key: string,
+  digest: string,
+  what: string,
+): Promise<T> {
+  const kept = documents.get(digest);
+  if (kept !== undefined) return kept as T;
+  const body = await read(bucket, key, digest, what);
+  const value = parse<T>(body, key);
+  documents.set(digest, value, body.length);
+  return value;
+}
+
+/** Return the value of a stored JSON text; throws Damaged. */
+export function parse<T>(body: Bytes, what: string): T {
+  try {
+    return JSON.parse(decode(body)) as T;
+  } catch {
+    throw new Damaged(`${what} is no JSON`);
+  }
+}
+
+/** Return a revision by its name; throws Damaged. */
+export function readRevision<T>(bucket: R2Bucket, identity: string): Promise<T> {
+  return readJson<T>(bucket, revisionKey(identity), identity, "revision");
+}
+
+let cached: { head: Head; at: number } | null = null;
+
+/** Return the live head, at most `maxAge` ms old; null when nothing was published yet. */
+export async function readHead(bucket: R2Bucket, maxAge: number): Promise<Head | null> {
+  if (cached && maxAge > 0 && Date.now() - cached.at < maxAge) return cached.head;
+  const object = await bucket.get(HEAD_KEY);
+  if (!object) return null;
+  const head = parse<Head>(new Uint8Array(await object.arrayBuffer()), HEAD_KEY);
+  rememberHead(head);
+  return head;
+}
+
+/** Use a head that was just seen in the bucket. */
+export function rememberHead(head: Head): void {
+  cached = { head, at: Date.now() };
+}
+
+/** One revision, as the read side looks things up in it. */
+export class Snapshot {
+  constructor(
+    readonly bucket: R2Bucket,
+    readonly head: Head,
+  ) {}
+
+  answer(path: string): Promise<Bytes> {
+    const digest = this.head.answers[path] ?? "";
+    return read(this.bucket, answerKey(this.head.revision, path), digest, "prepared answer");
+  }
+
+  document<T>(path: string): Promise<T> {
+    const digest = this.head.answers[path] ?? "";
+    const key = answerKey(this.head.revision, path);
+    return readJson<T>(this.bucket, key, digest, "prepared answer");
+  }
+
+  blob(digest: string, what: string): Promise<Bytes> {
+    return read(this.bucket, blobKey(digest), digest, what);
+  }
+
+  blobDocument<T>(digest: string, what: string): Promise<T> {
+    return readJson<T>(this.bucket, blobKey(digest), digest, what);
+  }
+
+  files(): Promise<Files> {
+    return this.document<Files>(FILES);
+  }
+}

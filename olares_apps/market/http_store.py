@@ -1,0 +1,288 @@
+"""A market behind HTTP: the store protocol over the publish API of the Worker.
+
+The guarantees are the server's (docs/worker.md); this client keeps them over a connection that
+breaks. Every request may be sent twice: an object is created once whoever asks, and a head that
+was moved by a request whose answer got lost is recognised.
+"""
+
+import random
+import time
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from typing import TYPE_CHECKING, Any, Final
+from urllib.parse import urlsplit
+from weakref import finalize
+
+from olares_apps.errors import MarketError, UsageError
+from olares_apps.market import canonical, objects
+from olares_apps.market.records import Head
+
+if TYPE_CHECKING:
+    import httpx
+
+__all__ = ["TOKEN_VARIABLE", "HttpStore", "Patience", "open_http_store"]
+
+TOKEN_VARIABLE: Final = "OLAPPS_MARKET_TOKEN"  # noqa: S105 - a name, no secret
+"""The one place that a token is taken from: no file, no flag, no address."""
+
+_API: Final = "/api/publish/v1"
+# Seconds. A connection is made quickly or not at all; a validation of many apps takes longer.
+_CONNECT_SECONDS, _ANSWER_SECONDS = 10.0, 60.0
+_LONGEST_RETRY_AFTER: Final = 60.0
+# How far back a swap whose answer was lost looks for its own revision.
+_LOOK_BACK: Final = 64
+
+_HINTS: Final = {
+    301: "write the market's address as it redirects to",
+    401: f"put a valid token into {TOKEN_VARIABLE}",
+    403: "ask the market's owner for a token with that permission",
+    404: "is this the address of an olapps market? Its Worker must be deployed first",
+    405: "is this the address of an olapps market? Its Worker must be deployed first",
+    413: "publish fewer or smaller apps at a time",
+    429: "wait a minute and run the same command again",
+}
+_LATER: Final = "nothing was lost; run the same command again"
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """How often and how long to try again; ``sleep`` takes seconds, ``jitter`` is from 0 to 1."""
+
+    attempts: int = 6
+    first: float = 0.2
+    longest: float = 8.0
+    sleep: Callable[[float], None] = time.sleep
+    jitter: Callable[[], float] = field(default=random.SystemRandom().random)
+
+    def wait(self, attempt: int, asked: float) -> None:
+        """Wait before try number ``attempt + 1``, at least the ``asked`` seconds."""
+        backoff = min(self.longest, self.first * 2**attempt)
+        self.sleep(max(backoff * self.jitter(), min(asked, _LONGEST_RETRY_AFTER)))
+
+
+def open_http_store(address: str, environ: Mapping[str, str]) -> "HttpStore":
+    """Return the store at ``https://...``; a token is taken from `TOKEN_VARIABLE`.
+
+    Raises UsageError for an address that cannot be used, and for one that would send a token
+    over a connection that others can read.
+    """
+    import httpx
+
+    parts = urlsplit(address)
+    token = environ.get(TOKEN_VARIABLE) or None
+    if not parts.hostname or parts.query or parts.fragment or parts.username is not None:
+        raise UsageError(
+            f"'{address}' is not the address of a market",
+            hint="write it as https://market.example.com",
+        )
+    if parts.scheme != "https" and not _is_loopback(parts.hostname):
+        raise UsageError(
+            f"{address}: a token must not go over plain http", hint="use the https address"
+        )
+    timeout = httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS)
+    client = httpx.Client(timeout=timeout)
+    store = HttpStore(client, address.rstrip("/"), token=token)
+    # A store has no end of its own; its connections go with it.
+    finalize(store, client.close)
+    return store
+
+
+class HttpStore:
+    """The store at a base URL, through a client that the caller owns."""
+
+    def __init__(
+        self,
+        client: "httpx.Client",
+        base: str,
+        *,
+        token: str | None = None,
+        patience: Patience | None = None,
+    ) -> None:
+        self._client, self._base, self._token = client, base, token
+        self._patience = patience or Patience()
+
+    @property
+    def url(self) -> str:
+        """Return the base URL."""
+        return self._base
+
+    def read_head(self) -> tuple[Head | None, str | None]:
+        """Return the head and its etag, or (None, None); see `Store.read_head`."""
+        reply, _ = self._send("GET", "/head", expected=(200, 404))
+        if reply.status_code == 404:
+            self._must_be_market(reply)
+            return None, None
+        return Head.decode(reply.content, f"{self.url}/head.json"), self._etag(reply)
+
+    def swap_head(self, expected: str | None, head: Head) -> bool:
+        """Move the head if its etag still is ``expected``; see `Store.swap_head`.
+
+        Raises MarketError with the server's reasons when the revision is refused.
+        """
+        condition = {"If-None-Match": "*"} if expected is None else {"If-Match": expected}
+        reply, unsure = self._send(
+            "PUT", "/head", content=head.encode(), headers=condition, expected=(200, 412)
+        )
+        if reply.status_code == 200:
+            return True
+        # An earlier try may have moved it, and somebody else may have published since.
+        return unsure and self._is_in_history(head.revision)
+
+    def put_if_absent(self, key: str, data: bytes) -> bool:
+        """Create an object; see `Store.put_if_absent`.
+
+        After a broken connection the answer may be False for an object that this call created.
+        """
+        reply, _ = self._send(
+            "PUT",
+            f"/objects/{key}",
+            content=data,
+            headers={"X-Content-Sha256": canonical.digest(data)},
+            expected=(200, 201, 409),
+        )
+        return reply.status_code == 201
+
+    def get(self, key: str) -> bytes | None:
+        """Return an object, or None."""
+        reply, _ = self._send("GET", f"/objects/{key}", expected=(200, 404))
+        if reply.status_code == 404:
+            self._must_be_market(reply)
+            return None
+        return reply.content
+
+    def exists(self, key: str) -> bool:
+        """Say whether the key exists."""
+        reply, _ = self._send("HEAD", f"/objects/{key}", expected=(200, 404))
+        return reply.status_code == 200
+
+    def list(self, prefix: str) -> Iterator[str]:
+        """Yield the keys below ``prefix`` in order; needs a token."""
+        query = {"prefix": prefix}
+        while True:
+            reply, _ = self._send("GET", "/objects", params=query, expected=(200,))
+            page = self._json(reply)
+            yield from page["keys"]
+            if page["cursor"] is None:
+                return
+            query = {"prefix": prefix, "cursor": page["cursor"]}
+
+    def delete(self, key: str) -> None:
+        """Raise MarketError: the publish API takes nothing away, so no token can."""
+        raise MarketError(
+            f"{self.url} does not delete objects: {key} stays",
+            hint="unreferenced objects cost storage and nothing else",
+        )
+
+    def _send(
+        self,
+        method: str,
+        path: str,
+        *,
+        expected: tuple[int, ...],
+        headers: Mapping[str, str] | None = None,
+        **request: Any,
+    ) -> tuple["httpx.Response", bool]:
+        """Return the answer, and whether an earlier try of it may have taken effect.
+
+        Tries again after a broken connection, 429 and 5xx. Raises MarketError for any status
+        that is not ``expected``.
+        """
+        import httpx
+
+        sent = dict(headers or {})
+        # Reads need none, but for the list of keys; it is not handed out where it is not needed.
+        if self._token is not None and (method == "PUT" or path == "/objects"):
+            sent["Authorization"] = f"Bearer {self._token}"
+        unsure = False
+        for attempt in range(self._patience.attempts):
+            asked = 0.0
+            try:
+                reply = self._client.request(
+                    method, f"{self._base}{_API}{path}", headers=sent, **request
+                )
+            except httpx.TransportError as error:
+                unsure, problem = True, f"{type(error).__name__}: {error}".rstrip(": ")
+            except httpx.InvalidURL as error:
+                raise UsageError(f"{self.url}: {error}") from error
+            else:
+                if reply.status_code in expected:
+                    return reply, unsure
+                problem = self._reason(reply)
+                if reply.status_code != 429 and reply.status_code < 500:
+                    raise self._refused(reply)
+                unsure = unsure or reply.status_code >= 500
+                asked = _seconds(reply.headers.get("retry-after"))
+                if not self._worth_waiting(reply):
+                    raise self._refused(reply)
+            if attempt + 1 < self._patience.attempts:
+                self._patience.wait(attempt, asked)
+        raise MarketError(
+            f"{self.url} did not answer {self._patience.attempts} times in a row: {problem}",
+            hint=_LATER,
+        )
+
+    def _worth_waiting(self, reply: "httpx.Response") -> bool:
+        """Say whether the same request can succeed later; a missing secret stays missing."""
+        return self._said(reply).get("error") != "publishing is not set up"
+
+    def _is_in_history(self, identity: str) -> bool:
+        head, _ = self.read_head()
+        found = head.revision if head else None
+        for _ in range(_LOOK_BACK):
+            if found is None or found == identity:
+                break
+            found = objects.read_revision(self, found).parent
+        return found == identity
+
+    def _etag(self, reply: "httpx.Response") -> str:
+        # On its way an edge may weaken a tag; the server compares with the strong one.
+        etag = str(reply.headers.get("etag", "")).removeprefix("W/")
+        if not etag:
+            raise MarketError(f"{self.url} sent a head without an etag", hint=_HINTS[404])
+        return etag
+
+    def _must_be_market(self, reply: "httpx.Response") -> None:
+        """Refuse a 404 that says nothing about a market: no key can be missing there."""
+        if self._said(reply).get("error") != "not found":
+            raise self._refused(reply)
+
+    def _refused(self, reply: "httpx.Response") -> MarketError:
+        status = reply.status_code
+        hint = self._said(reply).get("hint") or _HINTS.get(301 if status // 100 == 3 else status)
+        return MarketError(f"{self.url}: {self._reason(reply)}", hint=hint)
+
+    def _reason(self, reply: "httpx.Response") -> str:
+        said = self._said(reply)
+        parts = [part for part in (said.get("error"), said.get("message")) if part]
+        return ": ".join(parts) if parts else f"answered {reply.status_code} {reply.reason_phrase}"
+
+    def _said(self, reply: "httpx.Response") -> dict[str, str]:
+        try:
+            body = reply.json()
+        except ValueError:
+            return {}
+        if not isinstance(body, dict):
+            return {}
+        return {name: text for name, text in body.items() if isinstance(text, str)}
+
+    def _json(self, reply: "httpx.Response") -> dict[str, Any]:
+        try:
+            body = reply.json()
+        except ValueError:
+            body = None
+        if not isinstance(body, dict) or not isinstance(body.get("keys"), list):
+            raise MarketError(f"{self.url} did not answer in JSON", hint=_HINTS[404])
+        return {"cursor": None} | body
+
+
+def _seconds(text: str | None) -> float:
+    """Return a Retry-After in seconds; a date is as good as nothing said."""
+    return float(text) if text and text.isascii() and text.isdecimal() else 0.0
+
+
+def _is_loopback(host: str) -> bool:
+    try:
+        return ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
