@@ -2,14 +2,17 @@
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from threading import Lock as Mutex
 from typing import Any, Final
 
-from olares_apps.errors import OlappsError
+from pydantic import ValidationError
+
+from olares_apps.errors import FetchError, OlappsError
 from olares_apps.fit.mtp import check_vllm_mtp
 from olares_apps.lock.apply import contradictions, is_commit
-from olares_apps.lock.errors import Offline
+from olares_apps.lock.errors import HubFailed, Offline, RegistryFailed
 from olares_apps.lock.hub import Hub, RepoFacts
 from olares_apps.lock.model import FilePart, Lock, LockedFile, LockedImage, Origin, Platform
 from olares_apps.lock.registry import Registry
@@ -58,7 +61,8 @@ class Gatherer:
         """Return the facts of a model file at ``revision``; a stated commit may do offline."""
         try:
             facts = self._repo(file.repo, revision)
-            return self._described(file, facts)
+            with _plausible(HubFailed, f"{self.hub.endpoint} states about {file.repo}"):
+                return self._described(file, facts)
         except Offline:
             if file.size is None or not is_commit(file.revision):
                 raise
@@ -76,12 +80,13 @@ class Gatherer:
     def image(self, image: str) -> LockedImage:
         """Return the facts of an image."""
         facts = self.registry.image(image)
-        return LockedImage(
-            image=image,
-            digest=facts.digest,
-            origin=Origin(state="verified", source=facts.host, at=self.now()),
-            platforms=[Platform(**asdict(item)) for item in facts.platforms],
-        )
+        with _plausible(RegistryFailed, f"{facts.host} states about {image}"):
+            return LockedImage(
+                image=image,
+                digest=facts.digest,
+                origin=Origin(state="verified", source=facts.host, at=self.now()),
+                platforms=[Platform(**asdict(item)) for item in facts.platforms],
+            )
 
     def _repo(self, repo: str, revision: str) -> RepoFacts:
         """Ask for a repository once, however many of its files are wanted."""
@@ -132,6 +137,17 @@ class Gatherer:
         # The rule for tensors does not depend on what the configuration declares.
         found = check_vllm_mtp({**config, _MTP_KEYS[0]: 1}, names)
         return _declared(config), found.is_usable
+
+
+@contextmanager
+def _plausible(error: type[FetchError], who: str) -> Iterator[None]:
+    """Turn facts that no lock may hold, such as a path with ``..``, into an error of the source."""
+    try:
+        yield
+    except ValidationError as problem:
+        first = problem.errors(include_url=False)[0]
+        place = ".".join(str(step) for step in first["loc"])
+        raise error(f"{who} what cannot be: {place} {first['input']!r}: {first['msg']}") from None
 
 
 def _declared(config: Mapping[str, Any]) -> int:

@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlsplit
 
-from olares_apps.errors import FetchError
+from olares_apps.errors import FetchError, UsageError
 from olares_apps.fit.gguf_facts import FactsError, GgufFacts, facts_of
 from olares_apps.fit.gguf_header import read_header
 from olares_apps.fit.gguf_shards import merge_shards, missing_shards, shard_names
@@ -64,6 +64,7 @@ class Hub:
     """Asks one model hub; safe to use from several threads.
 
     ``endpoint`` is the hub or a mirror of it; ``token`` is only ever sent to that host.
+    Raises UsageError for an endpoint that is no address.
     """
 
     def __init__(
@@ -76,6 +77,10 @@ class Hub:
         offline: bool = False,
     ) -> None:
         self.endpoint = (endpoint or os.environ.get("HF_ENDPOINT") or DEFAULT_ENDPOINT).rstrip("/")
+        if not _is_address(self.endpoint):
+            raise UsageError(
+                f"HF_ENDPOINT {self.endpoint!r} is no address", hint="write https://HOST"
+            )
         self._given_token = token
         self._cache, self._offline = cache, offline
         self._network = network or Network()
@@ -262,6 +267,14 @@ class Hub:
             if isinstance(item.size, int)
         }
         return RepoFacts(repo, info.sha, bool(info.gated), _licence(info), files)
+
+
+def _is_address(text: str) -> bool:
+    try:
+        parts = urlsplit(text)
+        return parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        return False
 
 
 def _licence(info: Any) -> str | None:

@@ -166,3 +166,20 @@ def test_a_damaged_lock_is_told_and_not_replaced(root):
         outcome = olapps("lock", cwd=root)
     assert outcome.code == 1
     assert "schema 7, this version reads 1" in outcome.err
+
+
+def test_a_hub_that_states_the_impossible_is_told(root, hub):
+    huge = sparse_model(TINY_MOE, size=2**51)
+    hub.add_repo(REPO, {FILE: huge})
+    outcome = olapps("lock", cwd=root)
+    assert outcome.code == 1
+    assert "what cannot be: size 2251799813685248" in outcome.err
+    assert not (root / "apps/demo.lock.yaml").exists()
+
+
+@pytest.mark.parametrize("endpoint", ["hub.example.org", "http://", "ftp://x", "http://[", "http://x:a"])
+def test_an_endpoint_that_is_no_address_is_wrong_usage(root, monkeypatch, endpoint):
+    monkeypatch.setenv("HF_ENDPOINT", endpoint)
+    outcome = olapps("lock", cwd=root)
+    assert outcome.code == 2
+    assert "HF_ENDPOINT" in outcome.err
