@@ -69,14 +69,19 @@ def open_http_store(address: str, environ: Mapping[str, str]) -> "HttpStore":
     """
     import httpx
 
-    parts = urlsplit(address)
     token = environ.get(TOKEN_VARIABLE) or None
-    if not parts.hostname or parts.query or parts.fragment or parts.username is not None:
+    try:
+        parts = urlsplit(address)
+        host, _ = parts.hostname, parts.port
+    except ValueError:
+        host = None
+    if not host or parts.query or parts.fragment or parts.username is not None:
+        # The host only: what else stands there may be a secret.
         raise UsageError(
-            f"'{address}' is not the address of a market",
-            hint="write it as https://market.example.com",
+            f"the address of the market{f' at {host}' if host else ''} cannot be used",
+            hint="write it as https://market.example.com, without user, query and fragment",
         )
-    if parts.scheme != "https" and not _is_loopback(parts.hostname):
+    if parts.scheme != "https" and not _is_loopback(host):
         raise UsageError(
             f"{address}: a token must not go over plain http", hint="use the https address"
         )
