@@ -81,14 +81,15 @@ def command(
     Exits with 1 when it does not fit, or when the server would not start.
     """
     from olares_apps.cli.workbench import open_workbench
-    from olares_apps.errors import OlappsError, UsageError
+    from olares_apps.errors import OlappsError, Problem, SpecError, UsageError
     from olares_apps.fit.sweep import Device
     from olares_apps.fit.verdict import Thresholds
     from olares_apps.hardware import load_profile
-    from olares_apps.lock.apply import apply_lock
+    from olares_apps.lock.apply import contradictions
     from olares_apps.lock.file import lock_path
     from olares_apps.lock.fit_report import fit_report, report_dict
     from olares_apps.lock.fit_svg import svg
+    from olares_apps.lock.model import Lock
     from olares_apps.lock.need import fit_case
 
     wanted = _contexts(contexts)
@@ -99,7 +100,9 @@ def command(
     device = Device(load_profile(hardware or spec.hardware), thresholds)
     if spec.engine.type != "llamacpp":
         raise UsageError(f"{loaded.name} runs on {spec.engine.type}; fit knows llamacpp")
-    apply_lock(spec, lock)
+    if denied := list(contradictions(spec, lock or Lock())):
+        problems = [Problem(item.message, field=item.field, hint=item.hint) for item in denied]
+        raise loaded.located(SpecError(problems))
     case = fit_case(spec, lock, facts=_read(gguf) if gguf else None)
     if case is None:
         raise OlappsError(

@@ -86,7 +86,7 @@ def command(
             state = "written" if row["written"] else "unchanged"
             if row["faults"]:
                 state = f"not written, {len(row['faults'])} faults"
-            asked = f"{len(row['fetched'])} facts fetched, {row['kept']} kept"
+            asked = f"{len(row['fetched'])} facts asked for, {row['kept']} kept"
             click.echo(f"{row['name']}: {state} ({asked}; {row['lock']})")
     if problems:
         raise SpecError(problems)

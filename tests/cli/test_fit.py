@@ -142,11 +142,12 @@ def test_a_render_uses_the_lock_beside_the_spec(tmp_path):
     assert f"requiredGpu: {need}Gi" in manifest.replace('"', "")
 
 
-def test_a_spec_that_contradicts_its_lock_is_refused_with_its_line(tmp_path):
+@pytest.mark.parametrize("command", [["render"], ["fit", "demo"]])
+def test_a_spec_that_contradicts_its_lock_is_refused_with_its_line(tmp_path, command):
     root = workspace(tmp_path)
     spec = root / "apps/demo.yaml"
     spec.write_text(spec.read_text().replace("size_gb: 17.2", "size_gb: 12.0"))
-    outcome = olapps("render", cwd=root)
+    outcome = olapps(*command, cwd=root)
     assert outcome.code == 1
     assert "demo.yaml:" in outcome.err
     assert "stated as 12.0 GB" in outcome.err

@@ -76,7 +76,7 @@ def test_a_second_run_asks_nobody_and_changes_nothing(root, hub, registry):
     asked = len(hub.requests), len(registry.requests)
     with untouched(root):
         outcome = good("lock", cwd=root)
-    assert "unchanged (0 facts fetched, 3 kept" in outcome.out
+    assert "unchanged (0 facts asked for, 3 kept" in outcome.out
     assert (len(hub.requests), len(registry.requests)) == asked
 
 

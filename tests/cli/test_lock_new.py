@@ -83,7 +83,7 @@ def test_the_new_spec_renders_fits_and_is_locked(root, registry):
     new(root, registry)
     good("render", "qwen-new", cwd=root)
     assert good("fit", "qwen-new", "--output", "json", cwd=root).json["verdict"]["state"] == "fits"
-    assert "0 facts fetched" in good("lock", "qwen-new", cwd=root).out
+    assert "0 facts asked for" in good("lock", "qwen-new", cwd=root).out
     lock = load_lock(root / "apps/qwen-new.yaml")
     assert lock is not None
     assert len(lock.images) == 2
