@@ -23,6 +23,7 @@ _ASSIGNMENT: Final = re.compile(
 _VARIABLE: Final = re.compile(
     r"\$(?:\{(?P<braced>[A-Za-z_]\w*)(?::?-(?P<default>[^{}]*))?\}|(?P<plain>[A-Za-z_]\w*))"
 )
+_SHOWS: Final = re.compile(r"\s*(?:echo|printf|log|#)\b|\s*#")
 _OPERATORS: Final = frozenset(";|&<>()")
 
 
@@ -53,8 +54,9 @@ def expand_kubelet(text: str, variables: Mapping[str, str]) -> str:
 
 
 def shell_defaults(script: str) -> list[tuple[str, str]]:
-    """Return every ``${NAME:-default}`` of a script as name and default."""
-    found = _VARIABLE.finditer(script[:_MAX_SCRIPT])
+    """Return every ``${NAME:-default}`` of a script as name and default; messages do not count."""
+    lines = (line for line in script[:_MAX_SCRIPT].splitlines() if not _SHOWS.match(line))
+    found = (item for line in lines for item in _VARIABLE.finditer(line))
     return [(item["braced"], item["default"]) for item in found if item["default"]]
 
 

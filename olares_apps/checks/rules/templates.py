@@ -119,8 +119,8 @@ def _missing_parents(context: ChartContext) -> Iterator[tuple[str, int, str, boo
     for path, template in context.templates.items():
         for use in template.uses.values:
             parent = _missing_parent(use, context.values.data)
-            if parent and (path, parent) not in seen:
-                seen.add((path, parent))
+            if parent and parent not in seen:
+                seen.add(parent)
                 yield path, use.line, ".".join(parent), not isinstance(dig(supplied, *parent), dict)
 
 
@@ -158,8 +158,8 @@ def _parents(context: ChartContext) -> Iterator[Found]:
 )
 def _functions(context: ChartContext) -> Iterator[Found]:
     """Functions that Helm does not have either are errors."""
+    told = set()
     for path, template in context.templates.items():
-        told = set()
         for use in template.uses.functions:
             if use.name in told or (use.name in HYDRATION.functions and use.name not in _STUBS):
                 continue
@@ -287,7 +287,12 @@ def _literals(context: ChartContext) -> Iterator[Found]:
             top = use.path[0]
             line = lines[use.line - 1] if use.line <= len(lines) else ""
             is_image = bool(re.match(r"\s*-?\s*image\s*:", line))
-            if top in PLATFORM_KEYS or top == "*" or (top, is_image) in told:
+            if (
+                path.endswith(".tpl")
+                or top in PLATFORM_KEYS
+                or top == "*"
+                or (top, is_image) in told
+            ):
                 continue
             told.add((top, is_image))
             yield Found(

@@ -117,7 +117,7 @@ def _schemas(context: ChartContext) -> Iterator[Found]:
     for item in context.objects:
         try:
             library.validate(item.data, _KUBERNETES, strict=True)
-        except (library.SchemaNotFoundError, library.VersionNotSupportedError):
+        except library.SchemaNotFoundError:
             continue  # a custom resource
         except library.ValidationError as error:
             where = ".".join(map(str, error.path))
