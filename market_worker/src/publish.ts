@@ -166,7 +166,7 @@ async function moveHead(c: Ctx): Promise<Response> {
   const onlyIf = old ? { etagMatches: old.etag } : { etagDoesNotMatch: "*" };
   const put = await bucket.put(HEAD_KEY, body, { onlyIf, sha256: await sha256(body) });
   if (!put) return moved(null);
-  rememberHead(wanted);
+  rememberHead(wanted, put.etag);
   return result(200, { revision: wanted.revision, moved: true }, { etag: put.httpEtag });
 }
 

@@ -95,21 +95,28 @@ export function readRevision<T>(bucket: R2Bucket, identity: string): Promise<T> 
   return readJson<T>(bucket, revisionKey(identity), identity, "revision");
 }
 
-let cached: { head: Head; at: number } | null = null;
+let cached: { head: Head; etag: string; at: number } | null = null;
 
 /** Return the live head, at most `maxAge` ms old; null when nothing was published yet. */
 export async function readHead(bucket: R2Bucket, maxAge: number): Promise<Head | null> {
-  if (cached && maxAge > 0 && Date.now() - cached.at < maxAge) return cached.head;
-  const object = await bucket.get(HEAD_KEY);
+  const known = cached;
+  if (known && maxAge > 0 && Date.now() - known.at < maxAge) return known.head;
+  const changed = known ? { onlyIf: { etagDoesNotMatch: known.etag } } : {};
+  const object = await bucket.get(HEAD_KEY, changed);
   if (!object) return null;
-  const head = parse<Head>(new Uint8Array(await object.arrayBuffer()), HEAD_KEY);
-  rememberHead(head);
+  if (known && !("body" in object)) {
+    rememberHead(known.head, known.etag);
+    return known.head;
+  }
+  const body = new Uint8Array(await (object as R2ObjectBody).arrayBuffer());
+  const head = parse<Head>(body, HEAD_KEY);
+  rememberHead(head, object.etag);
   return head;
 }
 
 /** Use a head that was just seen in the bucket. */
-export function rememberHead(head: Head): void {
-  cached = { head, at: Date.now() };
+export function rememberHead(head: Head, etag: string): void {
+  cached = { head, etag, at: Date.now() };
 }
 
 /** One revision, as the read side looks things up in it. */

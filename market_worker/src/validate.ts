@@ -4,9 +4,9 @@
  * the apps that it changes.
  */
 
-import { encode } from "./bytes";
+import { type Bytes, decode, encode } from "./bytes";
 import { LIMITS } from "./env";
-import { same } from "./json";
+import { canonical, same } from "./json";
 import { agreement } from "./agreement";
 import {
   type App,
@@ -18,9 +18,10 @@ import {
   type Revision,
   archiveName,
   blobKey,
+  revisionKey,
 } from "./records";
 import { compare, parseVersion } from "./releases";
-import { Damaged, prove, readJson, readRevision } from "./storage";
+import { Damaged, parse, prove, readRevision } from "./storage";
 
 /** What an examination found; without problems the head may move, if the token allows it. */
 export interface Verdict {
@@ -103,10 +104,21 @@ async function load(
   }
   let revision: Revision | null = null;
   await guarded(problems, async () => {
-    revision = await readRevision<Revision>(bucket, identity);
+    const body = await prove(bucket, revisionKey(identity), identity, "revision");
+    revision = strict<Revision>(body, "revision");
     REVISION(revision, "revision", problems);
   });
   return problems.length === 0 ? revision : null;
+}
+
+/**
+ * Return the value of a record; throws Damaged when its text is not the canonical one. Python
+ * refuses a key that stands twice and a number that is not whole, where JavaScript takes both.
+ */
+function strict<T>(body: Bytes, what: string): T {
+  const value = parse<T>(body, what);
+  if (canonical(value) !== decode(body)) throw new Damaged(`the ${what} is not in canonical form`);
+  return value;
 }
 
 /** Run a check that reads objects; what is missing or damaged is a problem like any other. */
@@ -258,8 +270,7 @@ function checkLedger(
 
 async function readLedger(bucket: R2Bucket, app: App, name: string): Promise<Ledger> {
   const what = `ledger of ${name}`;
-  await prove(bucket, blobKey(app.ledger), app.ledger, what);
-  const ledger = await readJson<Ledger>(bucket, blobKey(app.ledger), app.ledger, what);
+  const ledger = strict<Ledger>(await prove(bucket, blobKey(app.ledger), app.ledger, what), what);
   const faults: string[] = [];
   LEDGER(ledger, what, faults);
   if (faults[0] !== undefined) throw new Damaged(faults[0]);

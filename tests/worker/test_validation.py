@@ -208,6 +208,15 @@ def test_the_head_does_not_move_to_answers_of_another_catalogue(market: Worker) 
     assert "details.json does not name the details on offer" in raised.value.message
 
 
+def test_a_revision_that_only_some_readers_take_is_refused(market: Worker) -> None:
+    store, prepared = market.store(), prepare(_next())
+    data = prepared.data.replace(b'"note":', b'"note":"first","note":')
+    twice = Prepared(prepared.revision, data, canonical.digest(data), prepared.answers)
+    _upload(store, twice, "none")
+    with pytest.raises(MarketError, match="the revision is not in canonical form"):
+        store.swap_head(store.read_head()[1], twice.revision.head(twice.identity))
+
+
 def test_the_head_must_follow_from_its_revision(market: Worker) -> None:
     store, prepared = market.store(), prepare(_next())
     _upload(store, prepared, "none")
