@@ -12,7 +12,7 @@ from olares_apps.generations import Generation, get_generation
 from olares_apps.market.candidates import Icon
 from olares_apps.render import Renderable
 from olares_apps.render.chart import ChartTree
-from olares_apps.render.folder import compare, write, write_file
+from olares_apps.render.folder import chart_version, compare, write, write_file
 from olares_apps.spec.loader import LoadedSpec, load_spec
 from olares_apps.spec.yaml_source import decode
 
@@ -57,6 +57,13 @@ class WorkspaceKitchen:
             if path.is_file():
                 return Icon.of(path.read_bytes(), str(path))
         return None
+
+    def has_charts(self, app: str, versions: Mapping[str, str]) -> bool:
+        """Say whether charts of these versions are there; their Chart.yaml is written last."""
+        return all(
+            chart_version(self.bench.charts / generation / app) == version
+            for generation, version in versions.items()
+        )
 
     def check(self, loaded: LoadedSpec, charts: Sequence[ChartTree]) -> None:
         """Raise CheckFailed when something of it must not be published.

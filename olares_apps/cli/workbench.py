@@ -8,7 +8,7 @@ from typing import Any
 
 from olares_apps.cli.stores import workspace_root
 from olares_apps.engines.registry import get_engine, spec_model
-from olares_apps.errors import Problem, SpecError
+from olares_apps.errors import Problem, RenderError, SpecError, UnknownName
 from olares_apps.generations import GENERATIONS, Generation, get_generation
 from olares_apps.lock.errors import Contradiction
 from olares_apps.lock.file import load_lock
@@ -60,8 +60,8 @@ class Workbench:
     def renderable(self, loaded: LoadedSpec) -> Renderable:
         """Return a spec ready to render; errors of its texts carry file and line."""
         spec = loaded.spec
-        assets = {path: self._asset(loaded, path) for path in asset_paths(spec)}
         try:
+            assets = {path: self._asset(loaded, path) for path in asset_paths(spec)}
             return Renderable(
                 spec,
                 publisher=self.publisher,
@@ -71,6 +71,11 @@ class Workbench:
             )
         except SpecError as error:
             raise loaded.located(error) from None
+        except RenderError as error:
+            raise RenderError(f"{loaded.path}: {error.message}", hint=error.hint) from None
+        except UnknownName as error:
+            problem = Problem(error.message, field=error.kind.split()[0], hint=error.hint)
+            raise loaded.located(SpecError([problem])) from None
         except Contradiction as error:
             problem = Problem(error.message, field=error.field, hint=error.hint)
             raise loaded.located(SpecError([problem])) from None

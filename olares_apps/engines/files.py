@@ -17,6 +17,8 @@ __all__ = ["about_bytes", "stored_files"]
 
 # A split GGUF: <name>-00001-of-00003.gguf; the server is given the first part.
 _PART: Final = re.compile(r"(?P<stem>.+-)(?P<number>\d{5})-of-(?P<count>\d{5})\.gguf")
+# The largest models have some dozens; one variable of a process holds 128 KiB at most.
+_MOST_PARTS: Final = 200
 # The download script's row separator, and the endings of its own files.
 _SEPARATOR: Final = "|"
 _RESERVED: Final = (".part", ".part.info", ".ok", ".ok.new", ".lock")
@@ -65,6 +67,11 @@ def _parts(file: ModelFile) -> Iterator[StoredFile]:
         raise RenderError(
             f"{file.file} is part {int(found['number'])} of {int(found['count'])}",
             hint="name the first part; the others follow from it",
+        )
+    if int(found["count"]) > _MOST_PARTS:
+        raise RenderError(
+            f"{file.file} has {int(found['count'])} parts, limit {_MOST_PARTS}",
+            hint="the list of files goes to the download in one variable, which has a size limit",
         )
     for number in range(1, int(found["count"]) + 1):
         ending = f"{number:05}-of-{found['count']}.gguf"

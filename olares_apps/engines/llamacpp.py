@@ -12,7 +12,7 @@ from olares_apps.engines.base import ASSET_FOLDER, Launch, ServerProbe, StoredFi
 from olares_apps.engines.llamacpp_spelling import Spelling, spelling_of
 from olares_apps.errors import RenderError
 from olares_apps.spec.models import AppSpec, Closed, EngineSettings
-from olares_apps.spec.types import ArgumentText, ModelPath
+from olares_apps.spec.types import Folder, ModelPath
 
 __all__ = ["ENGINE", "KvTypes", "LlamaCpp", "LlamaCppSettings", "Sampling", "Speculative"]
 
@@ -108,8 +108,8 @@ class LlamaCppSettings(EngineSettings):
     """How the file is loaded; the build decides the spelling of the flag."""
     op_offload: bool | None = None
     """Offload host tensor operations to the GPU."""
-    slot_save_path: ArgumentText | None = None
-    """Folder for saved slots."""
+    slot_save_path: Folder | None = None
+    """Folder of the container for saved slots; it begins empty and holds nothing else."""
 
     @property
     def context_tokens(self) -> int:

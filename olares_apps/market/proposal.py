@@ -8,18 +8,27 @@ above everything published is a wish to publish, whatever the content.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Final
+from typing import Any, Final
 
 from semver import Version
 
 from olares_apps.errors import Problem, SpecError, VersionRefused
+from olares_apps.generations import GENERATIONS
 from olares_apps.market.entries import AppEntry
 from olares_apps.render.versions import Level, bump
 from olares_apps.spec.edit import add_release, set_version
 from olares_apps.spec.loader import LoadedSpec
 from olares_apps.spec.models import AppSpec
 
-__all__ = ["COMPARED_VERSION", "Intent", "Proposal", "edited", "propose"]
+__all__ = [
+    "COMPARED_VERSION",
+    "Intent",
+    "Proposal",
+    "base_version",
+    "default_note",
+    "edited",
+    "propose",
+]
 
 COMPARED_VERSION: Final = "0.0.0"
 """Version at which charts are rendered to be compared; no archive has it."""
@@ -40,11 +49,10 @@ class Proposal:
     intent: Intent
     version: str
     published: Mapping[str, str]
-    note: str = ""
 
 
 def propose(
-    spec: AppSpec[object],  # type: ignore[type-var]
+    spec: AppSpec[Any],
     digests: Mapping[str, str],
     entry: AppEntry | None,
     level: Level | None,
@@ -52,7 +60,9 @@ def propose(
     """Compare a spec with what is published and choose its version.
 
     ``digests`` maps generations to the digest of the chart at :data:`COMPARED_VERSION`. Raises
-    VersionRefused when the content changed, its version is taken, and ``level`` is None.
+    VersionRefused when the content changed, its version is taken, and ``level`` is None, and
+    when the spec stands below what is on offer: it was written before somebody else's change,
+    which a bump would take off the market again.
     """
     if entry is None:
         return Proposal(Intent.NEW, spec.version, {})
@@ -64,6 +74,14 @@ def propose(
     if entry.live and all(contents.get(name) == digest for name, digest in digests.items()):
         return Proposal(Intent.UNCHANGED, spec.version, published)
     upcoming = bump(entry.greatest, level or "patch")
+    base = base_version(entry)
+    if base and Version.parse(spec.version) < Version.parse(base):
+        raise VersionRefused(
+            f"{spec.app}: version {spec.version} is lower than {base}, which is on offer, so this "
+            f"spec lacks a change that was published from elsewhere; published up to "
+            f"{entry.greatest}, next allowed {upcoming}",
+            hint=f'take that change over, write version: "{base}", then publish with --bump',
+        )
     if level is None:
         raise VersionRefused(
             f"{spec.app}: the content changed, but version {spec.version} is not greater than "
@@ -73,12 +91,26 @@ def propose(
     return Proposal(intent, upcoming, published)
 
 
+def base_version(entry: AppEntry) -> str | None:
+    """Return the version that a spec of this app has, or None when nothing is on offer.
+
+    An archive of generation number i has the spec's patch number plus i.
+    """
+    for index, generation in enumerate(GENERATIONS):
+        archive = entry.current.get(generation.name)
+        if archive:
+            version = Version.parse(archive.version)
+            return str(version.replace(patch=max(version.patch - index, 0)))
+    return None
+
+
 def edited(text: str, loaded: LoadedSpec, version: str, note: str | None, default: str) -> str:
     """Return a spec's text for ``version``: its number, and a release entry that has notes.
 
     An entry that is there already keeps its notes; ``note`` then must not say otherwise.
     Raises SpecError when it does, or when the text cannot be edited safely.
     """
+    note = note and note.replace("\r\n", "\n")
     if version != loaded.spec.version:
         text = set_version(text, version, path=loaded.path)
     listed = next((r for r in loaded.spec.releases if r.version == version), None)
@@ -97,6 +129,7 @@ _PARTS: Final[Sequence[tuple[str, str]]] = (
     ("templates/config", "server"),
     ("templates/scripts", "model download"),
     ("templates/", "Kubernetes objects"),
+    ("Chart.yaml", "page"),
     ("i18n/", "page"),
     ("OlaresManifest.yaml", "page and resources"),
 )

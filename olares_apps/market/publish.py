@@ -1,6 +1,6 @@
 """Publishing: plan on the live revision, write, move the head, read everything back."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from olares_apps.errors import ArchiveError, Conflict, MarketError, VersionRefused
@@ -15,8 +15,8 @@ from olares_apps.market.commit import (
     next_moment,
     read_state,
 )
-from olares_apps.market.entries import AppEntry, Ledger
-from olares_apps.market.plan import Plan, Refusal, Step, plan
+from olares_apps.market.entries import AppEntry, ArchiveEntry, Ledger
+from olares_apps.market.plan import Action, Plan, Refusal, Step, plan
 from olares_apps.market.readback import read_back
 from olares_apps.market.records import Change, Revision, Source
 from olares_apps.market.store import Store
@@ -69,10 +69,15 @@ def publish(
     publisher: str,
     note: str = "",
     source: Source | None = None,
+    base: State | None = None,
     keep_going: bool = False,
     hands: Hands | None = None,
 ) -> PublishReport:
     """Publish candidates in one step: devices see all of them or none.
+
+    ``base`` is the state that the candidates were made for. An app that was published by
+    somebody else since then is lost to them, even if its version here would be greater. Without
+    it, only versions count.
 
     An app that is not among them stays exactly as it is. With ``keep_going`` a refused app
     keeps its last good entry and the others are published; without it nothing is.
@@ -86,8 +91,12 @@ def publish(
 
     def make(state: State) -> Draft | None:
         now = plan(state.revision, candidates, source=source)
-        if plans and not keep_going:
-            _raise_if_lost(store, plans[0], bases[0], now, state)
+        if base is not None:
+            _raise_if_lost(store, base, _overtaken(base, now, state), state)
+        elif plans and not keep_going:
+            wanted = {step.app for step in plans[0].changes}
+            lost = [step for step in now.refused if step.app in wanted]
+            _raise_if_lost(store, bases[0], lost, state)
         plans.append(now)
         bases.append(state)
         if now.refused and not keep_going:
@@ -180,17 +189,33 @@ def _apply(
     return entry, ledger
 
 
-def _raise_if_lost(store: Store, first: Plan, base: State, now: Plan, state: State) -> None:
+def _overtaken(base: State, now: Plan, state: State) -> list[Step]:
+    """Return the steps of apps that offer something else than they did in ``base``."""
+    return [
+        step
+        for step in now.steps
+        if step.action is not Action.UNCHANGED
+        and _offered(base.revision, step.app) != _offered(state.revision, step.app)
+    ]
+
+
+def _raise_if_lost(store: Store, base: State, lost: Sequence[Step], state: State) -> None:
     """Tell the second publisher of an app what it lost to."""
-    wanted = {step.app for step in first.changes}
-    lost = [step for step in now.refused if step.app in wanted]
     if not lost:
         return
-    lines = []
-    for step in lost:
-        winner = _winner(store, step.app, base.identity, state)
-        lines.append(f"{step.app}: {step.reason}{winner}")
-    raise Conflict("\n".join(lines), hint=lost[0].hint or "render the app again and publish it")
+    lines = [
+        f"{step.app}: {step.reason or 'was published from elsewhere meanwhile'}"
+        f"{_winner(store, step.app, base.identity, state)}"
+        for step in lost
+    ]
+    raise Conflict(
+        "\n".join(lines), hint=lost[0].hint or "take over that change, then publish again"
+    )
+
+
+def _offered(revision: Revision | None, app: str) -> Mapping[str, ArchiveEntry]:
+    entry = revision.apps.get(app) if revision else None
+    return entry.current if entry else {}
 
 
 def _winner(store: Store, app: str, base: str | None, state: State) -> str:

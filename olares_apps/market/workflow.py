@@ -7,31 +7,28 @@ and finishes the edit.
 """
 
 import json
-from collections.abc import Mapping, Sequence, Set
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from semver import Version
 
 from olares_apps.errors import (
-    Conflict,
-    MarketError,
     OlappsError,
     Problem,
     SpecError,
     UsageError,
-    VersionRefused,
 )
 from olares_apps.generations import GENERATIONS, Generation
 from olares_apps.market import objects
 from olares_apps.market.candidates import Candidate, CandidateArchive, Icon, candidate_archive
-from olares_apps.market.commit import Hands, State, read_state
+from olares_apps.market.commit import Hands, read_state
 from olares_apps.market.entries import AppEntry, ArchiveEntry
-from olares_apps.market.history import walk
 from olares_apps.market.proposal import (
     COMPARED_VERSION,
     Intent,
     Proposal,
+    base_version,
     default_note,
     edited,
     propose,
@@ -71,6 +68,10 @@ class Kitchen(Protocol):
 
     def icon(self, app: str) -> Icon | None:
         """Return the curator's icon of an app, if there is one."""
+        ...
+
+    def has_charts(self, app: str, versions: Mapping[str, str]) -> bool:
+        """Say whether the rendered charts of an app are those of these versions, and whole."""
         ...
 
     def check(self, loaded: LoadedSpec, charts: Sequence[ChartTree]) -> None:
@@ -171,8 +172,8 @@ def publish_specs(
 
     With ``request.dry_run`` nothing is written anywhere. Raises VersionRefused, SpecError,
     CheckFailed, Conflict and whatever the store raises; before the head has moved, nothing
-    has changed. A spec that somebody edited meanwhile is not overwritten: SpecError names it
-    when everything else is done, and the next run finishes it.
+    has changed. A spec that somebody edited meanwhile keeps the edit and gets version and notes
+    beside it; SpecError names one that cannot be read any more, when all else is done.
     """
     hands = hands or Hands()
     state = read_state(store)
@@ -184,17 +185,15 @@ def publish_specs(
         if planned.refused:
             raise refusal_error(planned.refused)
         return WorkflowReport(results, True, state.identity)
-    try:
-        market = publish(
-            store,
-            candidates,
-            publisher=request.publisher,
-            note=request.note or "",
-            source=request.source,
-            hands=hands,
-        )
-    except VersionRefused as error:
-        raise _lost(store, state, {candidate.app for candidate in candidates}, error) from None
+    market = publish(
+        store,
+        candidates,
+        publisher=request.publisher,
+        note=request.note or "",
+        source=request.source,
+        base=state,
+        hands=hands,
+    )
     problems = [
         problem for work in works if work.charts for problem in _write_back(kitchen, work, hands)
     ]
@@ -203,35 +202,29 @@ def publish_specs(
     return WorkflowReport(results, False, market.revision, market if market.changed else None)
 
 
-def _lost(store: Store, base: State, apps: Set[str], error: VersionRefused) -> MarketError:
-    """Return a Conflict when an app was published since ``base``, the refusal otherwise."""
-    for entry in walk(store, read_state(store)):
-        if entry.identity == base.identity:
-            break
-        for change in entry.revision.changes:
-            if change.app in apps:
-                who = entry.revision.publisher or "another publisher"
-                message = (
-                    f"{change.app}: lost to {who}, who published "
-                    f"{', '.join(change.after.values()) or 'its removal'} meanwhile "
-                    f"(revision {entry.identity[:12]})"
-                )
-                return Conflict(message, hint="take over that change, then publish again")
-    return error
-
-
 def _write_back(kitchen: Kitchen, work: _Work, hands: Hands) -> Sequence[Problem]:
     """Write charts and spec; the spec last, because its version says that all is done."""
     loaded = work.loaded
     hands.on_step(f"charts {loaded.name}")
     work.result.files += kitchen.write_charts(work.charts)
     hands.on_step(f"spec {loaded.name}")
-    if kitchen.read(loaded) != work.before:
-        message = f"was edited during the publish; version {loaded.spec.version} is on the market"
-        hint = "your edit is kept; run the same command again"
-        return [Problem(message, loaded.path, hint=hint)]
-    work.result.files += kitchen.write_spec(loaded, work.text)
+    text, now = work.text, kitchen.read(loaded)
+    if now != work.before:
+        try:
+            text = _again(kitchen, loaded, now)
+        except SpecError:
+            message = f"was edited during the publish; version {loaded.spec.version} is published"
+            hint = f'your edit is kept; mend it and write version: "{loaded.spec.version}"'
+            return [Problem(message, loaded.path, hint=hint)]
+    work.result.files += kitchen.write_spec(loaded, text)
     return []
+
+
+def _again(kitchen: Kitchen, published: LoadedSpec, text: str) -> str:
+    """Return a text that somebody edited meanwhile, with the published version and its notes."""
+    version = published.spec.version
+    notes = next((r.notes for r in published.spec.releases if r.version == version), None)
+    return edited(text, kitchen.reload(published, text), version, notes, "")
 
 
 def _work(
@@ -289,16 +282,21 @@ def _unchanged(
     """Return the work for a spec without a change: at most its icon goes to the market."""
     published = proposal.published
     result = AppResult(loaded.name, loaded.spec.app, Intent.UNCHANGED.value, published, published)
+    charts: Sequence[ChartTree] = []
+    if not kitchen.has_charts(loaded.spec.app, published):
+        # An interrupted publish whose version the spec had from the start.
+        charts = kitchen.charts(loaded, published)
+        result.action = "finished"
     icon = kitchen.icon(loaded.spec.app)
     if icon is None or (entry.icon and entry.icon.sha256 == icon.entry.sha256):
-        return _Work(loaded, text, text, [], None, result)
+        return _Work(loaded, text, text, charts, None, result)
     # The published archives once more: notes of this version may have been corrected since.
     archives = [
         _published(store, loaded.spec.app, name, archive) for name, archive in entry.current.items()
     ]
     result.action = "icon"
     candidate = Candidate(loaded.spec.app, entry.title, archives, icon)
-    return _Work(loaded, text, text, [], candidate, result)
+    return _Work(loaded, text, text, charts, candidate, result)
 
 
 def _published(store: Store, app: str, generation: str, archive: ArchiveEntry) -> CandidateArchive:
@@ -327,11 +325,8 @@ def _unfinished(
     """
     if entry is None or not entry.live:
         return None
-    oldest = next((g.name for g in GENERATIONS if g.name in entry.current), None)
-    if oldest is None:
-        return None
-    base = entry.current[oldest].version
-    if Version.parse(base) <= Version.parse(loaded.spec.version):
+    base = base_version(entry)
+    if base is None or Version.parse(base) <= Version.parse(loaded.spec.version):
         return None
     try:
         text = set_version(before, base, path=loaded.path)

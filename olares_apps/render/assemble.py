@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping, Sequence
 from functools import cache
 from hashlib import sha256
+from pathlib import PurePosixPath
 from typing import Any, Final
 
 from olares_apps.engines.base import ASSET_FOLDER, MODEL_FOLDER, Engine, Launch, StoredFile
@@ -261,7 +262,9 @@ def _assets(launch: Launch, given: Mapping[str, str]) -> dict[str, str]:
 
 def _scratch(launch: Launch) -> list[str]:
     for folder in launch.scratch:
-        if not folder.startswith("/") or folder.rstrip("/") in _MOUNTED:
+        # An empty volume over the binary's folder would hide the server.
+        hidden = any(PurePosixPath(item).is_relative_to(folder) for item in launch.command[:1])
+        if not folder.startswith("/") or folder.rstrip("/") in _MOUNTED or hidden:
             raise RenderError(
                 f"{folder!r} cannot be an empty volume of the container",
                 hint="name an absolute folder that holds nothing else, for example /cache",

@@ -6,6 +6,8 @@ never holds two charts mixed. Only a folder that already is a chart is touched t
 
 import difflib
 import os
+import re
+import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -15,7 +17,7 @@ from typing import Literal
 from olares_apps.errors import RenderError
 from olares_apps.render.chart import ChartTree
 
-__all__ = ["Change", "compare", "unified_diff", "write", "write_file"]
+__all__ = ["Change", "chart_version", "compare", "unified_diff", "write", "write_file"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +58,15 @@ def compare(folder: Path, tree: ChartTree) -> list[Change]:
 def write(folder: Path, tree: ChartTree) -> list[Change]:
     """Make ``folder`` hold exactly ``tree`` and return what changed.
 
-    Raises RenderError as `compare` does, OSError when the folder cannot be written.
+    A new folder appears at once, and in one that exists Chart.yaml is written last: so its
+    version says that the chart is whole. Raises RenderError as `compare` does, OSError when the
+    folder cannot be written.
     """
     changes = compare(folder, tree)
-    for change in changes:
+    if changes and not folder.exists():
+        _create(folder, tree)
+        return changes
+    for change in sorted(changes, key=lambda change: change.path == "Chart.yaml"):
         path = folder / change.path
         if change.kind == "removed":
             path.unlink()
@@ -67,6 +74,31 @@ def write(folder: Path, tree: ChartTree) -> list[Change]:
         else:
             write_file(path, change.after)
     return changes
+
+
+def chart_version(folder: Path) -> str | None:
+    """Return the version of the chart in ``folder``, or None when there is none."""
+    try:
+        text = (folder / "Chart.yaml").read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError):
+        return None
+    found = re.search(r'^version: "([^"]+)"$', text, re.MULTILINE)
+    return found[1] if found else None
+
+
+def _create(folder: Path, tree: ChartTree) -> None:
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    for left in folder.parent.glob(f".{folder.name}.*.part"):
+        shutil.rmtree(left)
+    work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", suffix=".part", dir=folder.parent))
+    work.chmod(0o755)
+    try:
+        for path, data in tree.files.items():
+            write_file(work / path, data)
+        work.rename(folder)
+    except BaseException:
+        shutil.rmtree(work, ignore_errors=True)
+        raise
 
 
 def write_file(path: Path, data: bytes) -> None:

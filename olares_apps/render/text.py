@@ -91,7 +91,8 @@ class _Writer:
         default = locale == DEFAULT_LOCALE
         text = self._spec.text if default else self._spec.locales.get(locale)
         where = "text" if default else f"locales.{locale}"
-        text = text or AppText(summary="")
+        # A locale without own texts shows what is derived and the default ones.
+        text = text or AppText.model_construct(summary="")
         return {
             "summary": self._expand(text.summary, f"{where}.summary"),
             "about": self._expand(text.about, f"{where}.about"),

@@ -28,6 +28,7 @@ from olares_apps.spec.types import (
     Quantity,
     RepoId,
     Revision,
+    Sentence,
     Sha256,
     Text,
     Title,
@@ -240,7 +241,7 @@ class Release(Closed):
 class AppText(Closed):
     """Free text of the page. Numbers come from the spec through placeholders."""
 
-    summary: Text
+    summary: Sentence
     """One plain sentence."""
     about: Text = ""
     """Longer description, Markdown."""

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
+from olares_apps.spec.quantity import parse_cpu, parse_quantity
+
 if TYPE_CHECKING:
     from olares_apps.spec.models import AppSpec
 
@@ -46,6 +48,19 @@ def conflicts(spec: "AppSpec[Any]", *, partial: bool = False) -> list[Conflict]:
             if not partial:
                 raise
     return found
+
+
+def _limits(spec: "AppSpec[Any]") -> Iterator[Conflict]:
+    """A container whose request is above its limit is refused by the API server."""
+    wanted = spec.resources
+    for name, read in (("memory", parse_quantity), ("cpu", parse_cpu)):
+        request, limit = getattr(wanted, name), getattr(wanted, f"{name}_limit")
+        if read(request) > read(limit):
+            yield Conflict(
+                ("resources", name),
+                f"the request {request} is above the limit {limit}",
+                f"lower it, or raise resources.{name}_limit",
+            )
 
 
 def _context(spec: "AppSpec[Any]") -> Iterator[Conflict]:
@@ -140,6 +155,7 @@ def _numbers(version: str) -> tuple[int, ...]:
 
 _RULES: Final[tuple[Callable[["AppSpec[Any]"], Iterator[Conflict]], ...]] = (
     _context,
+    _limits,
     _arguments,
     _locales,
     _releases,

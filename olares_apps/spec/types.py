@@ -20,6 +20,7 @@ __all__ = [
     "Cpu",
     "EntranceTitle",
     "EnvName",
+    "Folder",
     "Identifier",
     "Image",
     "Line",
@@ -29,6 +30,7 @@ __all__ = [
     "Quantity",
     "RepoId",
     "Revision",
+    "Sentence",
     "Sha256",
     "Text",
     "Title",
@@ -210,6 +212,12 @@ def _line(value: str) -> str:
     return value
 
 
+def _sentence(value: str) -> str:
+    if not value.strip():
+        raise ValueError("must not be empty")
+    return check_text(value)
+
+
 def _locale(value: str) -> str:
     if not re.fullmatch(r"[a-z]{2,3}(-[A-Z][a-z]{3})?-[A-Z]{2}", value):
         full = _FULL_LOCALES.get(re.split("[-_]", value.lower())[0])
@@ -279,6 +287,14 @@ EnvName = Annotated[
     _shaped(r"[A-Za-z_]\w*", "may hold only letters, digits and _, not beginning with a digit"),
 ]
 Locale = Annotated[StrictStr, AfterValidator(_locale)]
+Folder = Annotated[
+    StrictStr,
+    _shaped(
+        r"(?:/[A-Za-z0-9_][\w.-]*)+",
+        "must be an absolute folder such as /cache, of letters, digits, '.', '_' and '-'",
+    ),
+]
 Line = Annotated[StrictStr, AfterValidator(_line), _schema(minLength=1, maxLength=LINE_CHARACTERS)]
 Text = Annotated[StrictStr, AfterValidator(check_text)]
+Sentence = Annotated[StrictStr, AfterValidator(_sentence), _schema(minLength=1)]
 ArgumentText = Annotated[StrictStr, AfterValidator(check_text)]

@@ -315,7 +315,7 @@ class TestMarket:
         good("publish", "--bump", "patch", cwd=root)
         good("market", "rollback", "--yes", cwd=root)
         spec.write_text(first.replace('version: "1.0.0"', 'version: "1.0.2"', 1))
-        with untouched(root):
+        with untouched(root / "apps"):
             good("publish", "--bump", "patch", cwd=root)
         assert spec_version(root) == "1.0.2"
 

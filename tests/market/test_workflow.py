@@ -25,10 +25,11 @@ from support.workspaces import (
 
 from olares_apps.cli.kitchen import WorkspaceKitchen
 from olares_apps.cli.workbench import open_workbench
-from olares_apps.errors import Conflict, SpecError
+from olares_apps.errors import Conflict, SpecError, VersionRefused
 from olares_apps.market.commit import Hands
 from olares_apps.market.store import open_store
 from olares_apps.market.workflow import Request, WorkflowReport, publish_specs
+from olares_apps.render.versions import Level
 
 OLD, NEW = "olares-1.12.3", "olares-1.12.6"
 SMALLER = ("ctx: 32768", "ctx: 16384")
@@ -41,6 +42,7 @@ def publish(
     market: Path | None = None,
     names: tuple[str, ...] = (),
     note: str | None = None,
+    level: Level | None = "patch",
 ) -> WorkflowReport:
     """Publish a workspace as the command does, with a place to stop it."""
     bench = open_workbench(root)
@@ -48,7 +50,7 @@ def publish(
         open_store(f"dir:{market or root / '.market'}"),
         bench.workspace.select(names),
         WorkspaceKitchen(bench, lambda loaded, charts: None),
-        Request(level="patch", note=note, publisher=bench.publisher.name),
+        Request(level=level, note=note, publisher=bench.publisher.name),
         hands=Hands(clock=Clock(), on_step=on_step),
     )
 
@@ -174,8 +176,24 @@ def test_a_clone_that_differs_is_not_mistaken_for_an_unfinished_one(root, tmp_pa
     clone = shutil.copytree(root, tmp_path / "clone")
     edit(clone / "apps/demo.yaml", ("ctx: 16384", "ctx: 8192"))
     publish(root)
-    report = publish(clone, market=root / ".market")
-    assert [app.action for app in report.apps] == ["update", "finished"]
+    with pytest.raises(VersionRefused, match=r"1\.0\.0 is lower than 1\.0\.2, which is on offer"):
+        publish(clone, market=root / ".market", names=("demo",))
+    report = publish(clone, market=root / ".market", names=("second",))
+    assert [app.action for app in report.apps] == ["finished"]
+
+
+def test_a_change_from_elsewhere_is_not_taken_off_the_market_by_a_bump(root, tmp_path):
+    clone = shutil.copytree(root, tmp_path / "clone")
+    edit(root / "apps/demo.yaml", ("ctx: 16384", "ctx: 8192"))
+    publish(root, names=("demo",))
+    edit(clone / "apps/demo.yaml", ("ctx: 16384", "ctx: 4096"))
+    for level in ("patch", "minor", None):
+        with pytest.raises(VersionRefused) as caught:
+            publish(clone, market=root / ".market", names=("demo",), level=level)
+        assert "lacks a change" in caught.value.message
+        assert 'write version: "1.0.2"' in str(caught.value.hint)
+    edit(clone / "apps/demo.yaml", ('\nversion: "1.0.0"', '\nversion: "1.0.2"'))
+    report = publish(clone, market=root / ".market", names=("demo",))
     assert dict(report.apps[0].after) == {OLD: "1.0.4", NEW: "1.0.5"}
 
 
@@ -194,8 +212,8 @@ def test_the_second_publisher_of_an_app_is_told_what_it_lost_to(root, tmp_path):
         publish(root, first_publish_the_other, names=("demo",))
     assert "lost to other" in str(caught.value)
     assert (root / "apps/demo.yaml").read_bytes() == before
-    report = publish(root, names=("demo",))
-    assert dict(report.apps[0].after) == {OLD: "1.0.4", NEW: "1.0.5"}
+    with pytest.raises(VersionRefused, match="lacks a change"):
+        publish(root, names=("demo",))
 
 
 def test_publishers_of_different_apps_both_win(root, tmp_path):
@@ -222,7 +240,7 @@ def test_a_publish_that_planned_on_an_old_head_is_told_too(root, tmp_path):
         def check(self, loaded, charts):
             publish(clone, market=root / ".market", names=("demo",))
 
-    with untouched(root / "apps"), pytest.raises(Conflict, match=r"lost to somebody.*1\.0\.2"):
+    with untouched(root / "apps"), pytest.raises(Conflict, match=r"(?s)1\.0\.2.*lost to somebody"):
         publish_specs(
             open_store(f"dir:{root / '.market'}"),
             bench.workspace.select(["demo"]),
@@ -265,28 +283,35 @@ class TestEditedMeanwhile:
 
         return on_step
 
-    def test_an_edit_during_the_publish_is_kept_and_named(self, root):
+    def test_an_edit_during_the_publish_is_kept_beside_the_new_version(self, root):
         change = ("ctx: 16384", "ctx: 8192")
-        with pytest.raises(SpecError) as caught:
-            publish(root, self.edit_at(root, "head.json", change))
-        (problem,) = caught.value.problems
-        assert str(problem.file) == "apps/demo.yaml"
-        assert "1.0.2" in problem.message
-        assert "ctx: 8192" in (root / "apps/demo.yaml").read_text()
+        publish(root, self.edit_at(root, "head.json", change))
+        text = (root / "apps/demo.yaml").read_text()
+        assert "ctx: 8192" in text
+        assert 'version: "1.0.2"' in text
         assert 'version: "1.0.2"' in (root / "apps/second.yaml").read_text()
         report = publish(root)
         assert [app.action for app in report.apps] == ["update", "unchanged"]
         assert dict(report.apps[0].after) == {OLD: "1.0.4", NEW: "1.0.5"}
         assert "ctx: 8192" in (root / "apps/demo.yaml").read_text()
 
-    def test_an_edit_of_a_comment_is_finished_by_the_next_run(self, root):
+    def test_an_edit_of_a_comment_is_kept_too(self, root):
         change = ("  ctx: 16384", "  # why\n  ctx: 16384")
-        with pytest.raises(SpecError):
-            publish(root, self.edit_at(root, "spec demo", change))
+        publish(root, self.edit_at(root, "spec demo", change))
         report = publish(root)
-        assert [app.action for app in report.apps] == ["finished", "unchanged"]
+        assert [app.action for app in report.apps] == ["unchanged", "unchanged"]
         assert "# why" in (root / "apps/demo.yaml").read_text()
         assert_all_agree(root)
+
+    def test_an_edit_that_breaks_the_spec_is_kept_and_named(self, root):
+        change = ("ctx: 16384", "ctx: many")
+        with pytest.raises(SpecError) as caught:
+            publish(root, self.edit_at(root, "head.json", change))
+        (problem,) = caught.value.problems
+        assert str(problem.file) == "apps/demo.yaml"
+        assert "1.0.2" in problem.message
+        assert "ctx: many" in (root / "apps/demo.yaml").read_text()
+        assert 'version: "1.0.2"' in (root / "apps/second.yaml").read_text()
 
     def test_a_spec_that_is_gone_is_named_and_the_others_are_written(self, root):
         def on_step(name: str) -> None:

@@ -199,7 +199,7 @@ def test_workspace_files_that_a_spec_names_are_asked_for_and_missed() -> None:
     [
         ({"engine.chat_template_file": "chat/my template.jinja"}, "cannot be carried"),
         ({"engine.slot_save_path": "/models"}, "cannot be an empty volume"),
-        ({"engine.slot_save_path": "cache"}, "cannot be an empty volume"),
+        ({"engine.slot_save_path": "/app"}, "cannot be an empty volume"),
     ],
 )
 def test_names_that_a_cluster_refuses_are_refused_before(

@@ -380,3 +380,10 @@ def test_urls_are_absolute() -> None:
 def test_model_files_are_relative_paths(path: str) -> None:
     problem = only(("Demo-35B-UD-Q3_K_XL.gguf", f'"{path}"'))
     assert problem.field == "model.files.0.file"
+
+
+@pytest.mark.parametrize("folder", ["cache", "/a:b", "/a/../b", '"/a\\n/b"', "/", "/-x", '""'])
+def test_a_folder_of_the_container_is_absolute_and_plain(folder: str) -> None:
+    problem = only(engine(f"slot_save_path: {folder}"))
+    assert problem.field == "engine.slot_save_path"
+    assert "must be an absolute folder" in problem.message

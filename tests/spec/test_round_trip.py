@@ -28,7 +28,8 @@ NAMES = st.from_regex(r"[a-z][a-z0-9]{2,29}", fullmatch=True).map(lambda name: f
 NUMBER = st.integers(0, 9999)
 VERSIONS = st.builds("{}.{}.{}".format, NUMBER, NUMBER, NUMBER)
 PAGES = st.fixed_dictionaries(
-    {"summary": TEXT}, optional={"about": TEXT, "limits": st.lists(TEXT, max_size=3)}
+    {"summary": TEXT.filter(str.strip)},
+    optional={"about": TEXT, "limits": st.lists(TEXT, max_size=3)},
 )
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**53), 2**53) | TEXT,

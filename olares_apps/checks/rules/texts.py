@@ -45,6 +45,7 @@ _SPEED: Final = re.compile(
 _SIZE: Final = re.compile(r"(?<![\w.,-])(\d{1,4}(?:\.\d{1,2})?)\s?(GB|GiB)\b")
 _IMAGE: Final = re.compile(r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+:[\w][\w.-]*")
 _FLAG: Final = re.compile(r"(?<!\S)[`'\"(]*(--[a-z][a-z0-9-]+)[ =]([^\s`'\"),;]+)")
+_AMOUNT: Final = re.compile(r"(?:required|limited)(?:Memory|Disk|Gpu|GPUMemory)")
 _GIB: Final = 2**30
 _GB: Final = 10**9
 _ABOUT: Final = 0.05
@@ -260,7 +261,7 @@ def _size(context: ChartContext) -> Iterator[Found]:
             near = clause.text[max(0, found.start() - 8) : found.start()].lower()
             loose = any(word in near for word in ("about", "~", "\u2248", "around"))
             if not any(_close(said, amount / unit, found[1], loose) for amount in known):
-                listed = ", ".join(f"{amount / unit:.1f}" for amount in sorted(set(known))[:8])
+                listed = ", ".join(f"{amount / unit:.1f}" for amount in dict.fromkeys(known[:6]))
                 yield context.prose.found(
                     clause,
                     found[0],
@@ -280,7 +281,7 @@ def _known_sizes(context: ChartContext) -> list[float]:
     spec = context.spec.spec
     files = [float(file.size or (file.size_gb or 0) * _GB) for file in spec.model.files]
     parts = [part.gb * _GB for part in spec.resources.gpu_memory_parts]
-    known = [*files, sum(files), *parts, sum(parts)]
+    known = [sum(parts), *files, *parts, sum(files)]
     resources = spec.resources
     texts = [resources.memory, resources.memory_limit, resources.gpu_memory, resources.disk]
     blocks = [
@@ -288,7 +289,7 @@ def _known_sizes(context: ChartContext) -> list[float]:
         *(e for _, e in as_maps(dig(context.manifest, "spec", "accelerator"))),
     ]
     for block in blocks:
-        texts += [value for key, value in block.items() if key.startswith(("required", "limited"))]
+        texts += [value for key, value in block.items() if _AMOUNT.fullmatch(key)]
     known += [float(amount) for text in texts if (amount := size(text)) is not None]
     # Kubernetes counts in GiB, pages often call the same number GB.
     known += [amount / _GIB * _GB for amount in known if amount % _GIB == 0]
