@@ -157,8 +157,8 @@ NEAR: dict[str, tuple[Make, Edit]] = {
         flagship,
         swap(
             "templates/config.yaml",
-            "data:\n",
-            'data:\n  X: {{ (.Values.olaresEnv).HF_TOKEN | default "a" | quote }}\n',
+            "\ndata:\n",
+            '\ndata:\n  X: {{ (.Values.olaresEnv).HF_TOKEN | default "a" | quote }}\n',
         ),
     ),
     "octal modes": (
@@ -171,7 +171,7 @@ NEAR: dict[str, tuple[Make, Edit]] = {
     ),
     "a hyphen behind a trimmed action": (
         flagship,
-        swap("templates/config.yaml", "data:\n", 'data:\n  X: "{{ .Values.admin -}}-x"\n'),
+        swap("templates/config.yaml", "\ndata:\n", '\ndata:\n  X: "{{ .Values.admin -}}-x"\n'),
     ),
     "a long CPU notation": (flagship, swap(DEPLOYMENT, 'cpu: "16"', 'cpu: "16000m"')),
     "a named target port": (

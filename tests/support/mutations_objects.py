@@ -37,7 +37,7 @@ MUTATIONS: Final[dict[str, Mutation]] = {
         flagship, swap(DEPLOYMENT, "| quote }}", "| upper | nospace | b64enc | quote }}")
     ),
     "template-context-subset": Mutation(
-        flagship, swap(CONFIG, "data:\n", "data:\n  X: {{ .Chart.AppVersion | quote }}\n")
+        flagship, swap(CONFIG, "\ndata:\n", "\ndata:\n  X: {{ .Chart.AppVersion | quote }}\n")
     ),
     "literal-braces": Mutation(
         flagship, swap("values.yaml", 'admin: ""', 'admin: ""  # {{ "x" }}')
@@ -53,7 +53,7 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     "values-new-key-guard": Mutation(
         flagship,
         swaps(
-            (CONFIG, "data:\n", "data:\n  X: {{ .Values.cache.size | quote }}\n"),
+            (CONFIG, "\ndata:\n", "\ndata:\n  X: {{ .Values.cache.size | quote }}\n"),
             ("values.yaml", 'admin: ""', 'admin: ""\ncache: {size: 1}'),
         ),
         context={"published": Published({"1.0.2": ""}, values={"olaresEnv": {}})},
@@ -61,10 +61,10 @@ MUTATIONS: Final[dict[str, Mutation]] = {
         why="a key of the author's own never changes either",
     ),
     "random-secret": Mutation(
-        flagship, swap(CONFIG, "data:\n", "data:\n  X: {{ randAlphaNum 8 | quote }}\n")
+        flagship, swap(CONFIG, "\ndata:\n", "\ndata:\n  X: {{ randAlphaNum 8 | quote }}\n")
     ),
     "hyphen-index": Mutation(
-        flagship, swap(CONFIG, "data:\n", "data:\n  X: {{ .Values.olaresEnv.a-b | quote }}\n")
+        flagship, swap(CONFIG, "\ndata:\n", "\ndata:\n  X: {{ .Values.olaresEnv.a-b | quote }}\n")
     ),
     "helm-hook-middleware": Mutation(
         flagship,
@@ -83,7 +83,7 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     ),
     # Environment and permissions
     "env-declared": Mutation(
-        flagship, swap(CONFIG, "data:\n", "data:\n  X: {{ .Values.olaresEnv.OTHER | quote }}\n")
+        flagship, swap(CONFIG, "\ndata:\n", '\ndata:\n  X: "{{ .Values.olaresEnv.OTHER }}"\n')
     ),
     "env-unused": Mutation(
         flagship, swap(MANIFEST, "envs:\n", "envs:\n  - {envName: OTHER, type: string}\n")

@@ -85,7 +85,7 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     ),
     "model-url-blob": Mutation(
         flagship,
-        swap(CONFIG, "data:\n", 'data:\n  X: "https://huggingface.co/a/b/blob/main/x.gguf"\n'),
+        swap(CONFIG, "\ndata:\n", '\ndata:\n  X: "https://huggingface.co/a/b/blob/main/x.gguf"\n'),
     ),
     "download-script": Mutation(
         flagship, bash(f'curl -fL "https://x.example/$MODEL_FILE" -o /models/a.gguf\n{SERVE}')
