@@ -57,3 +57,13 @@ export async function readBody(request: Request, limit: number, drained: number)
   if (size > limit) throw new TooLarge(size, limit);
   return concat(parts);
 }
+
+/** Read and drop a body that nobody has read, up to `limit` bytes, for the same reason. */
+export async function drain(request: Request, limit: number): Promise<void> {
+  if (!request.body || request.bodyUsed) return;
+  let size = 0;
+  for await (const part of request.body) {
+    size += part.length;
+    if (size > limit) break;
+  }
+}

@@ -2,13 +2,18 @@
 
 import { Hono } from "hono";
 import { failure, preflight, refusal } from "./answers";
-import type { Env } from "./env";
+import { drain } from "./bytes";
+import { type Env, LIMITS } from "./env";
 import { PUBLISH, publish } from "./publish";
 import { routes } from "./routes";
 import { Damaged } from "./storage";
 
 const app = new Hono<{ Bindings: Env }>();
 
+app.use(async (c, next) => {
+  await next();
+  await drain(c.req.raw, LIMITS.drainedBytes);
+});
 // No other origin's script may write, so a preflight there gets no permission.
 app.options("*", (c) =>
   c.req.path.startsWith(PUBLISH)
