@@ -148,10 +148,14 @@ class ChartContext:
     def translations(self) -> Mapping[str, Document]:
         """Return the manifest of every locale folder below i18n/."""
         found = {}
+        known = self.tree.i18n if self.tree is not None else {}
         for path in sorted(self.files):
             parts = path.split("/")
             if len(parts) == 3 and parts[0] == "i18n" and parts[2].lower() == MANIFEST.lower():
-                found[parts[1]] = self._document(path)
+                data = known.get(parts[1])
+                found[parts[1]] = (
+                    self._document(path) if data is None else Document(path, self.text(path), data)
+                )
         return found
 
     def _document(self, path: str) -> Document:
@@ -354,7 +358,7 @@ class ChartContext:
     @cached_property
     def bare(self) -> Rendering:
         """Return what Helm makes of the chart with nothing but its own values.yaml."""
-        return rendering.render(self.files, self.release, {}, Variant())
+        return rendering.render(self.files, self.release, {}, Variant(), with_objects=False)
 
     @cached_property
     def hydrations(self) -> Sequence[Rendering]:

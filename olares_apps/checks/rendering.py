@@ -110,9 +110,14 @@ def read_template(path: str, text: str) -> Template:
 
 
 def render(
-    files: Mapping[str, bytes], name: str, values: Mapping[str, Any], variant: Variant
+    files: Mapping[str, bytes],
+    name: str,
+    values: Mapping[str, Any],
+    variant: Variant,
+    *,
+    with_objects: bool = True,
 ) -> Rendering:
-    """Render as Helm does at install."""
+    """Render as Helm does at install; reading the objects is the larger part of the work."""
     try:
         texts = render_chart(
             files,
@@ -126,7 +131,7 @@ def render(
         return Rendering(variant, failure=_failure(error))
     objects: list[RenderedObject] = []
     problems: list[Problem] = []
-    for path, text in texts.items():
+    for path, text in texts.items() if with_objects else ():
         read, faults = _read(path, text)
         objects += read
         problems += faults

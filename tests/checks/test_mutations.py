@@ -1,17 +1,27 @@
 """Each rule objects to its own minimal change of a clean chart, and no other rule does."""
 
+from collections.abc import Callable
+from functools import cache
+
 import pytest
-from support.check_charts import rules_of
+from support.check_charts import Chart, rules_of
 from support.mutations import MUTATIONS, NOT_BY_MUTATION
 
 from olares_apps.checks import RULES
 
 
+@cache
+def clean(make: Callable[[], Chart]) -> Chart:
+    """Return a base chart; it must have no finding at all."""
+    chart = make()
+    assert chart.check() == []
+    return chart
+
+
 @pytest.mark.parametrize("rule", MUTATIONS)
 def test_a_minimal_change_triggers_exactly_this_rule(rule: str) -> None:
     mutation = MUTATIONS[rule]
-    assert mutation.base().check() == []
-    findings = mutation.edit(mutation.base()).check(**mutation.context)
+    findings = mutation.edit(clean(mutation.base)).check(**mutation.context)
     assert rules_of(findings) == {rule} | mutation.also, [
         f"{f.rule}: {f.message}" for f in findings
     ]

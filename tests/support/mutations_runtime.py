@@ -129,6 +129,10 @@ MUTATIONS: Final[dict[str, Mutation]] = {
         swap(MANIFEST, "\nspec:\n", "\nspec:\n  promoteImage: [https://example.org/shot.png]\n"),
         context={"pictures": {"https://example.org/shot.png": png(1440, 898)}},
     ),
+    "icon-short-commit": Mutation(
+        flagship,
+        swap(MANIFEST, f'icon: "{ICON}"', 'icon: "https://cdn.example.org/a/b@0a1b2c3/i.png"'),
+    ),
     "icon-image": Mutation(flagship, context={"pictures": {ICON: png(512, 512)}}),
     # Sizes known from a spec
     "gpu-need-understated": Mutation(

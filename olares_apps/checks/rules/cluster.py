@@ -254,7 +254,7 @@ def _service_ports(context: ChartContext, service: RenderedObject) -> Iterator[F
     for _, item in as_maps(dig(service.data, "spec", "ports")):
         target = item.get("targetPort", item.get("port"))
         number = names.get(target) if isinstance(target, str) else target
-        if number not in listening:
+        if not isinstance(number, int) or number not in listening:
             listed = ", ".join(map(str, sorted(listening)))
             yield context.in_object(
                 service,

@@ -67,9 +67,8 @@ def _unused(context: ChartContext) -> Iterator[Found]:
     texts = "\n".join(item.text for item in context.templates.values())
     if re.search(r"\{\{[^}]*\b(?:range|toYaml|toJson)\b[^}]*olaresEnv(?!\.)", texts):
         return
-    words = set(re.findall(r"\w+", texts))
     for name, index in _declared(context).items():
-        if name and name not in words:
+        if name and not re.search(rf"\b{re.escape(name)}\b", texts):
             yield context.in_manifest(
                 f"envs[{index}] {name} is declared and no template uses it",
                 "envs",

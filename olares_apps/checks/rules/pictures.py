@@ -1,5 +1,6 @@
 """Icons and screenshots, judged by their headers; only those whose bytes are at hand."""
 
+import re
 import struct
 from collections.abc import Iterator
 from typing import Final
@@ -97,3 +98,19 @@ def _icon(context: ChartContext) -> Iterator[Found]:
     yield context.in_manifest(
         message, "metadata", "icon", hint="make it a square PNG of 256 x 256 pixels"
     )
+
+
+@rules.warning(
+    "icon-short-commit",
+    "A CDN that serves from a repository refuses shortened commits, so the icon is a 404.",
+    "firgavin/yomi-olares",
+)
+def _short_commit(context: ChartContext) -> Iterator[Found]:
+    for path in (("metadata", "icon"), ("entrances", 0, "icon")):
+        found = re.search(r"@([0-9a-f]{7,12})/", as_text(dig(context.manifest, *path)))
+        if found:
+            yield context.in_manifest(
+                f"the icon's address holds the shortened commit @{found[1]}",
+                *path,
+                hint="write the whole commit, or a tag",
+            )

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from typing import Any, Final
 
 from olares_apps.checks.context import ChartContext
@@ -279,12 +280,21 @@ def _defaults(context: ChartContext) -> Iterator[Found]:
 def _blob(context: ChartContext) -> Iterator[Found]:
     pattern = re.compile(r"https?://[^\s\"']*?/blob/[^\s\"']*\.(?:gguf|safetensors|bin)")
     for path, template in context.templates.items():
+        if "/blob/" not in template.text:
+            continue
         for number, line in enumerate(template.text.splitlines(), start=1):
             found = pattern.search(line)
             if found:
                 yield Found(
                     f"url contains /blob/: {found[0][:120]}", path, number, "use /resolve/ instead"
                 )
+
+
+@lru_cache(maxsize=32)
+def _fetches(script: str) -> bool:
+    """Say whether a script downloads a model; most charts carry the same script."""
+    pattern = r"\b(?:curl|wget)\b[^\n]*(?:\\\n[^\n]*){0,4}(?:gguf|MODEL|resolve)"
+    return bool(re.search(pattern, script))
 
 
 @rules.warning(
@@ -294,11 +304,14 @@ def _blob(context: ChartContext) -> Iterator[Found]:
 )
 def _script(context: ChartContext) -> Iterator[Found]:
     for workload, container, script in scripts(context.objects):
-        if not re.search(
-            r"\b(?:curl|wget)\b[^\n]*(?:\\\n[^\n]*){0,4}(?:gguf|MODEL|resolve)", script
-        ):
-            continue
-        yield from _download_faults(context, workload, container, script)
+        if _fetches(script):
+            yield from _download_faults(context, workload, container, script)
+
+
+@lru_cache(maxsize=32)
+def _is_verified(script: str) -> bool:
+    """Say whether a script compares what it downloaded, or keeps it apart until it is whole."""
+    return bool(re.search(r"sha256|\.part\b|\.tmp\b|\.incomplete|stat\s|wc -c|du -b", script))
 
 
 def _download_faults(
@@ -306,7 +319,7 @@ def _download_faults(
 ) -> Iterator[Found]:
     faults: Mapping[str, tuple[bool, str, str]] = {
         "writes the model to its final name and never verifies it": (
-            not re.search(r"sha256|\.part\b|\.tmp\b|\.incomplete|stat\s|wc -c|du -b", script),
+            not _is_verified(script),
             "curl",
             "download to .part, compare size and sha256, then rename",
         ),

@@ -369,6 +369,8 @@ def _random(context: ChartContext) -> Iterator[Found]:
 )
 def _hyphens(context: ChartContext) -> Iterator[Found]:
     for path, template in context.templates.items():
+        if not _HYPHEN.search(template.text):
+            continue
         for number, line in enumerate(template.text.splitlines(), start=1):
             for action in re.findall(r"\{\{(.*?)\}\}", line):
                 found = _HYPHEN.search(action)
