@@ -256,6 +256,12 @@ CASES = {
         facts=("locale zh-CN listed but i18n/zh-CN/OlaresManifest.yaml missing",),
         severity=Severity.WARNING,
     ),
+    "C169 a translation without its folder's file": Case(
+        lambda: flagship().with_file("i18n/de-DE/notes.md", "x"),
+        rule="spec-locale",
+        facts=("i18n/de-DE has no OlaresManifest.yaml",),
+        severity=Severity.WARNING,
+    ),
     "C028 an architecture by its other name": Case(
         flagship,
         swap(MANIFEST, '- "amd64"', "- x86_64"),

@@ -1,6 +1,15 @@
 """Charts that others made: no false alarm on the catalogue's, every drift of a market's."""
 
-from support.check_charts import DEPLOYMENT, MANIFEST, find, rules_of
+from support.check_charts import (
+    DEPLOYMENT,
+    MANIFEST,
+    Chart,
+    find,
+    plain_chart,
+    plain_legacy_chart,
+    rules_of,
+    vllm_chart,
+)
 from support.foreign_charts import catalogue_chart, legacy_market_chart
 
 from olares_apps.findings import Severity
@@ -72,3 +81,72 @@ def test_a_shell_default_that_differs_names_all_three_values() -> None:
 
 def test_a_download_to_the_final_name_is_named() -> None:
     assert "never verifies" in find(legacy_market_chart().check(), "download-script").message
+
+
+def test_numbers_for_cpu_are_accepted_with_a_warning() -> None:
+    """C178: half a core without quotes, a version that is text without quotes."""
+    chart = plain_legacy_chart().replaced(MANIFEST, "requiredCpu: '1'", "requiredCpu: 1.5")
+    chart = chart.replaced(MANIFEST, "version: '1.4.2'", "version: 1.4.2")
+    chart = chart.replaced("Chart.yaml", "appVersion: '1.4.2'", 'appVersion: "17"')
+    found = find(chart.check(), "quoted-scalars")
+    assert found.severity is Severity.WARNING
+    assert "spec.requiredCpu must be a quoted string (YAML read 1.5)" in found.message
+
+
+def test_hyphenated_workloads_read_by_index_are_accepted() -> None:
+    """C176: several workloads, one with a hyphen in its name."""
+    chart = plain_chart()
+    text = chart[DEPLOYMENT].decode()
+    second = text.replace("name: exampleapp\n", "name: my-worker\n", 1)
+    second = second.replace(
+        ".Values.workloads.exampleapp.replicaCount",
+        '(index .Values.workloads "my-worker").replicaCount',
+    )
+    second = second.replace("app: exampleapp", "app: my-worker")
+    chart = (
+        chart.with_file("templates/worker.yaml", second)
+        .replaced(MANIFEST, "{exampleapp: 1}", "{exampleapp: 1, my-worker: 1}")
+        .replaced(
+            "values.yaml",
+            "{exampleapp: {replicaCount: 1}}",
+            "{exampleapp: {replicaCount: 1}, my-worker: {replicaCount: 1}}",
+        )
+        .replaced(MANIFEST, "requiredCpu: '1'", "requiredCpu: '2'")
+        .replaced(MANIFEST, "limitedCpu: '4'", "limitedCpu: '8'")
+        .replaced(MANIFEST, "requiredMemory: 2Gi", "requiredMemory: 4Gi")
+        .replaced(MANIFEST, "limitedMemory: 8Gi", "limitedMemory: 16Gi")
+    )
+    assert chart.check() == []
+
+
+def test_an_icon_behind_a_short_commit_is_named() -> None:
+    """C180: a CDN that serves from a repository wants the whole commit."""
+    icon = "https://cdn.example.org/gh/somebody/app@0a1b2c3/icon.png"
+    chart = plain_chart().replaced(
+        MANIFEST, "https://market.example.org/icons/exampleapp.png", icon
+    )
+    assert "@0a1b2c3" in find(chart.check(), "icon-short-commit").message
+
+
+def test_an_archive_with_a_hyphenated_name_is_no_app() -> None:
+    """C174: an archive that lies around with a name that no device takes."""
+    chart = Chart(
+        {
+            path: data.replace(b"exampleapp", b"vllm-ministral")
+            for path, data in plain_chart().items()
+        }
+    )
+    assert "'vllm-ministral' is invalid" in find(chart.check(), "folder-name").message
+
+
+def test_a_server_that_is_not_known_is_judged_like_any_app() -> None:
+    """C183: other servers have no flag tables; their chart is checked all the same."""
+    chart = vllm_chart().replaced(
+        DEPLOYMENT,
+        "          args:\n            - --model\n",
+        "          command: [python3, -m, sglang.launch_server]\n"
+        "          args:\n            - --no-such-flag\n            - --model\n",
+    )
+    assert rules_of(chart.check()) == set()
+    chart = chart.replaced(MANIFEST, "    port: 8080", "    port: 3000")
+    assert rules_of(chart.check()) == {"entrance-host-service"}
