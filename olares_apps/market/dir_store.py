@@ -130,13 +130,15 @@ class DirStore:
         return self.root / key
 
     def _check_marker(self) -> None:
+        # Listed before the marker is read: whoever makes a market places the marker first, so
+        # a file that is seen here without a marker afterwards is not from one.
+        found = sorted(path.name for path in self.root.iterdir()) if self.root.exists() else []
         marker = _read(self.root / _MARKER)
         if marker is not None:
             fields = Fields.read(marker, f"{self.url}/{_MARKER}")
             if fields.text("kind") == _KIND:
                 self._marked = True
                 return
-        found = sorted(path.name for path in self.root.iterdir()) if self.root.exists() else []
         # A writer that died before it placed the marker left nothing but ``tmp``.
         others = [name for name in found if name != "tmp"]
         if others:
