@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from olares_apps.checks import rendering
+from olares_apps.checks.documents import Document, read_document
 from olares_apps.checks.launch import Server, servers
 from olares_apps.checks.places import line_of_path, line_of_piece, line_of_text
 from olares_apps.checks.platform import hydration_values, install_values
@@ -16,20 +17,21 @@ from olares_apps.checks.rule import Found
 from olares_apps.checks.shape import as_list, as_map, as_maps, as_text, dig
 from olares_apps.errors import Problem
 from olares_apps.generations import GENERATIONS, Generation
-from olares_apps.helm import RenderedObject, YamlError
+from olares_apps.helm import RenderedObject
 from olares_apps.helm.calls import CallFailed
 from olares_apps.helm.semver_range import version_matches
-from olares_apps.helm.yamlio import load_yaml
 from olares_apps.render.chart import ChartTree
 
 if TYPE_CHECKING:
     from olares_apps.checks.images import ImageFacts
     from olares_apps.checks.listing import Listing, Published
     from olares_apps.checks.tools import Tools
+    from olares_apps.findings import Finding
     from olares_apps.hardware import HardwareProfile
+    from olares_apps.lock.model import Lock
     from olares_apps.spec.loader import LoadedSpec
 
-__all__ = ["MANIFEST", "ChartContext", "Document"]
+__all__ = ["MANIFEST", "ChartContext"]
 
 MANIFEST: Final = "OlaresManifest.yaml"
 _OLD, _NEW = GENERATIONS
@@ -40,17 +42,6 @@ _WHOLE_VALUES: Final = re.compile(r"\.Values\b(?!\.)")
 _TEMPLATE_ENDINGS: Final = (".yaml", ".yml", ".tpl", ".txt", ".json")
 
 
-@dataclass(frozen=True, slots=True)
-class Document:
-    """One YAML file of a chart: its text and its data, or why it has none."""
-
-    file: str
-    text: str
-    data: Mapping[str, Any] = field(default_factory=dict)
-    problem: Problem | None = None
-    exists: bool = True
-
-
 @dataclass(eq=False)
 class ChartContext:
     """One chart as rules see it. Everything is worked out when first asked for, and kept.
@@ -58,16 +49,17 @@ class ChartContext:
     ``files`` maps paths inside the chart to bytes. ``folder`` is the name of the folder or of
     the archive's top folder, empty when there is none. ``generation`` is known for charts
     that were rendered from a spec; for others it is read from the manifest. ``spec`` gives
-    texts their source and sizes, ``profile`` the device's budget, ``images`` what is known of
-    container images by reference, ``pictures`` the bytes of icons and screenshots by URL,
-    ``listing`` the folder or archive as it was found, ``published`` what a market holds,
-    ``tools`` the programs of this machine.
+    texts their source and sizes, ``lock`` is the lock beside it, ``profile`` the device's
+    budget, ``images`` what is known of container images by reference, ``pictures`` the bytes
+    of icons and screenshots by URL, ``listing`` the folder or archive as it was found,
+    ``published`` what a market holds, ``tools`` the programs of this machine.
     """
 
     files: Mapping[str, bytes]
     folder: str = ""
     generation: Generation | None = None
     spec: "LoadedSpec | None" = None
+    lock: "Lock | None" = None
     profile: "HardwareProfile | None" = None
     images: "Mapping[str, ImageFacts]" = field(default_factory=dict)
     pictures: Mapping[str, bytes] = field(default_factory=dict)
@@ -159,29 +151,16 @@ class ChartContext:
         return found
 
     def _document(self, path: str) -> Document:
-        text = self.text(path)
         if path not in self.files:
             return Document(path, "", exists=False)
-        return self._parsed(path, text)
-
-    def _parsed(self, path: str, text: str) -> Document:
-        try:
-            data = load_yaml(text, file=path)
-        except YamlError as error:
-            return Document(path, text, problem=error.problem)
-        if data is None:
-            return Document(path, text)
-        if not isinstance(data, dict):
-            kind = "a list" if isinstance(data, list) else "a single value"
-            return Document(path, text, problem=Problem(f"holds {kind} where a mapping must be"))
-        return Document(path, text, data)
+        return read_document(path, self.text(path))
 
     def _rendered_manifest(self, text: str, *, admin: bool) -> Document:
         rendered = rendering.render_manifest(text, self.manifest_file, admin=admin)
         if isinstance(rendered, Failure):
             problem = Problem(rendered.message, line=rendered.line)
             return Document(self.manifest_file, text, problem=problem)
-        return self._parsed(self.manifest_file, rendered)
+        return read_document(self.manifest_file, rendered)
 
     # Who and what the chart is
 
@@ -372,6 +351,15 @@ class ChartContext:
             if done[-1].failure:
                 break
         return done
+
+    @cached_property
+    def lock_findings(self) -> "Sequence[Finding]":
+        """Return what the lock says about the spec; nothing without spec, lock or profile."""
+        if self.spec is None or self.lock is None or self.profile is None:
+            return ()
+        from olares_apps.lock.findings import lock_findings
+
+        return lock_findings(self.spec.spec, self.lock, None, self.profile)
 
     # Places
 

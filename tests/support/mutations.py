@@ -27,6 +27,10 @@ NOT_BY_MUTATION: Final[dict[str, str]] = {
         "takes several charts: test_fleet.py",
     ),
     **dict.fromkeys(
+        ("image-exists", "lock-stale", "model-file", "model-fits", "mtp-head"),
+        "takes a lock: test_locked.py",
+    ),
+    **dict.fromkeys(
         ("tool-helm", "tool-kubernetes", "tool-olares"), "takes another program: test_tools.py"
     ),
 }

@@ -5,7 +5,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 from urllib.parse import urlsplit
 
-from olares_apps.checks.context import ChartContext, Document
+from olares_apps.checks.context import ChartContext
+from olares_apps.checks.documents import Document
 from olares_apps.checks.rule import Applies, Found, Group, RuleBook
 from olares_apps.checks.shape import as_list, as_map, dig, shown
 from olares_apps.findings import Severity

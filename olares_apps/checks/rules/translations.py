@@ -8,7 +8,8 @@ from urllib.parse import urlsplit
 
 from pydantic import TypeAdapter, ValidationError
 
-from olares_apps.checks.context import ChartContext, Document
+from olares_apps.checks.context import ChartContext
+from olares_apps.checks.documents import Document
 from olares_apps.checks.rule import Found, Group, RuleBook
 from olares_apps.checks.rules.manifest import is_web_address
 from olares_apps.checks.shape import as_list, as_maps, as_text, dig, shown

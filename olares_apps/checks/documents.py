@@ -1,0 +1,36 @@
+"""One YAML file of a chart as rules see it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from olares_apps.errors import Problem
+from olares_apps.helm import YamlError
+from olares_apps.helm.yamlio import load_yaml
+
+__all__ = ["Document", "read_document"]
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One YAML file of a chart: its text and its data, or why it has none."""
+
+    file: str
+    text: str
+    data: Mapping[str, Any] = field(default_factory=dict)
+    problem: Problem | None = None
+    exists: bool = True
+
+
+def read_document(path: str, text: str) -> Document:
+    """Return a YAML file's data, or the problem that it has none for."""
+    try:
+        data = load_yaml(text, file=path)
+    except YamlError as error:
+        return Document(path, text, problem=error.problem)
+    if data is None:
+        return Document(path, text)
+    if not isinstance(data, dict):
+        kind = "a list" if isinstance(data, list) else "a single value"
+        return Document(path, text, problem=Problem(f"holds {kind} where a mapping must be"))
+    return Document(path, text, data)

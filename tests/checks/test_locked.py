@@ -1,0 +1,38 @@
+"""Findings about the lock, as rules of the table."""
+
+from support.check_charts import flagship, flagship_spec, rules_of
+from support.locks import file_of, image_of
+
+from olares_apps.checks import RULES
+from olares_apps.findings import Severity
+from olares_apps.lock.findings import RULES as LOCK_RULES
+from olares_apps.lock.model import Lock
+
+IMAGE = "docker.io/aamsellem/llama-cpp-mtp:master-ad27757"
+FILE = {
+    "repo": "unsloth/Qwen3.6-35B-A3B-MTP-GGUF",
+    "file": "Qwen3.6-35B-A3B-UD-Q3_K_XL.gguf",
+    "size": 17_200_000_000,
+}
+
+
+def test_every_rule_of_the_lock_is_in_the_table() -> None:
+    assert set(LOCK_RULES) <= set(RULES)
+
+
+def test_a_lock_that_fits_its_spec_gives_no_finding() -> None:
+    lock = Lock(files=[file_of(**FILE)], images=[image_of(IMAGE)])
+    assert flagship().check(spec=flagship_spec(), lock=lock) == []
+
+
+def test_a_lock_that_is_behind_its_spec_is_named_in_the_specs_file() -> None:
+    lock = Lock(files=[], images=[image_of(IMAGE, cuda="99.0")])
+    findings = flagship().check(spec=flagship_spec(), lock=lock)
+    assert rules_of(findings) == {"lock-stale", "image-exists"}
+    assert {f.file for f in findings} == {"apps/qwen36-35b-a3b-mtp.yaml"}
+    severities = {f.rule: f.severity for f in findings}
+    assert severities == {"lock-stale": Severity.WARNING, "image-exists": Severity.ERROR}
+
+
+def test_without_a_lock_nothing_is_said() -> None:
+    assert flagship().check(spec=flagship_spec()) == []
