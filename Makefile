@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST ?= $(BIN)/python -m pytest -n auto -q
 
-.PHONY: demo test lint format schema golden bench build clean
+.PHONY: demo test lint format schema golden bench build worker clean
 
 demo: .venv/.demo ; @$(BIN)/python scripts/demo.py
 test: .venv/.dev .tools/helm4 ; $(PYTEST)
@@ -12,6 +12,7 @@ format: .venv/.dev ; $(BIN)/ruff check --fix . && $(BIN)/ruff format .
 schema: .venv/.dev ; $(BIN)/python scripts/generate.py
 golden: .venv/.dev ; $(BIN)/olapps render --all --out charts
 bench: .venv/.dev .tools/helm4 ; $(BIN)/python scripts/bench.py
+worker: ; cd market_worker && npm ci && npm run check && npm test && npm run build
 build: .venv/.dev ; $(BIN)/python -m build --no-isolation
 clean: ; rm -rf .venv .tools .demo dist build
 

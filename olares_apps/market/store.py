@@ -16,6 +16,7 @@ A folder gives them through hard links, a lock and fsync; an object store throug
 writes. Keys are relative paths of lower-case letters, digits, ``.``, ``_``, ``-`` and ``/``.
 """
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Protocol
@@ -67,7 +68,9 @@ class Store(Protocol):
 
 
 def open_store(address: str, *, base: Path | None = None) -> Store:
-    """Return the store at ``dir:PATH``; a relative path starts at ``base``.
+    """Return the store at ``dir:PATH`` or at the address of a Worker; see docs/worker.md.
+
+    A relative path starts at ``base``; the Worker's token comes from the environment.
 
     Nothing is created before the first write. Raises UsageError for an address of another
     form and MarketError for a folder that is not a market.
@@ -79,11 +82,10 @@ def open_store(address: str, *, base: Path | None = None) -> Store:
         path = Path(rest).expanduser()
         return DirStore(path if path.is_absolute() else (base or Path.cwd()) / path)
     if scheme in ("http", "https"):
-        raise UsageError(
-            f"{address}: publishing to a market over {scheme} is not part of this version",
-            hint="use a folder, dir:PATH, and serve it with: olapps market serve",
-        )
+        from olares_apps.market.http_store import open_http_store
+
+        return open_http_store(address, os.environ)
     raise UsageError(
         f"'{address}' is not the address of a market",
-        hint="write dir:PATH, for example dir:.market",
+        hint="write dir:PATH, for example dir:.market, or the https address of a Worker",
     )

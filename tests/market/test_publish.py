@@ -419,7 +419,8 @@ def test_a_blob_that_exists_with_other_bytes_stops_before_the_head_moves(
 @pytest.mark.parametrize(
     ("address", "problem"),
     [
-        ("https://market.example", "not part of this version"),
+        ("https://", "cannot be used"),
+        ("http://market.example", "must not go over plain http"),
         ("s3://bucket", "is not the address of a market"),
         ("/srv/market", "is not the address of a market"),
         ("dir:", "is not the address of a market"),
