@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Final
 
+from olares_apps.checks import rules_page
 from olares_apps.engines.registry import get_engine, spec_model
 from olares_apps.spec.facts import facts
 from olares_apps.spec.loader import load_spec
@@ -27,6 +28,7 @@ def spec_reference() -> str:
 OUTPUTS: Final[dict[str, Callable[[], str]]] = {
     SCHEMA_FILE: lambda: schema_text(spec_model()),
     REFERENCE_FILE: spec_reference,
+    "docs/rules.md": rules_page,
 }
 
 
