@@ -177,7 +177,9 @@ def test_a_hub_that_states_the_impossible_is_told(root, hub):
     assert not (root / "apps/demo.lock.yaml").exists()
 
 
-@pytest.mark.parametrize("endpoint", ["hub.example.org", "http://", "ftp://x", "http://[", "http://x:a"])
+@pytest.mark.parametrize(
+    "endpoint", ["hub.example.org", "http://", "ftp://x", "http://[", "http://x:a"]
+)
 def test_an_endpoint_that_is_no_address_is_wrong_usage(root, monkeypatch, endpoint):
     monkeypatch.setenv("HF_ENDPOINT", endpoint)
     outcome = olapps("lock", cwd=root)

@@ -223,8 +223,7 @@ def catalogue_chart() -> Chart:
     files = {
         "Chart.yaml": "apiVersion: v2\nname: democatalogue\nversion: 1.0.10\nappVersion: b9000\n",
         "values.yaml": (
-            "workloads:\n  console:\n    replicaCount: 1\n"
-            "  democatalogue:\n    replicaCount: 1\n"
+            "workloads:\n  console:\n    replicaCount: 1\n  democatalogue:\n    replicaCount: 1\n"
         ),
         "owners": "owners:\n- somebody\n",
         MANIFEST: _CATALOGUE_MANIFEST,
