@@ -265,12 +265,15 @@ class ChartContext:
 
     @cached_property
     def modes(self) -> Sequence[str]:
-        """Return the accelerator modes of the manifest; one empty mode when there are none."""
+        """Return the accelerator modes of the manifest, nvidia first; one empty when there are none.
+
+        Rules that look at one pass only see the one with the GPU.
+        """
         entries = as_maps(dig(self.manifest, "spec", "accelerator"))
         found = dict.fromkeys(as_text(item.get("mode")) for _, item in entries)
         if not found and as_text(dig(self.manifest, "spec", "requiredGpu")):
             return ("nvidia",)
-        return tuple(found)[:_MOST_MODES] or ("",)
+        return tuple(sorted(found, key=lambda mode: mode != "nvidia"))[:_MOST_MODES] or ("",)
 
     @cached_property
     def variants(self) -> Sequence[Variant]:

@@ -7,7 +7,7 @@ from typing import Any, Final
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.images import cuda_of
 from olares_apps.checks.rule import Found, Group, RuleBook
-from olares_apps.checks.shape import as_maps, as_text, dig, size
+from olares_apps.checks.shape import as_map, as_maps, as_text, dig, size
 from olares_apps.checks.workloads import Workload, workloads
 from olares_apps.findings import Severity
 
@@ -57,7 +57,7 @@ def _annotation(context: ChartContext) -> Iterator[Found]:
     if not _declared(context) or not context.is_whole:
         return
     items = [item for item in workloads(context.objects) if item.is_scaled]
-    if any(_ANNOTATION in item.annotations for item in items):
+    if any(_ANNOTATION in item.annotations for item in items) or _by_hand(items):
         return
     wanted = _gpu_workloads(context) or items[:1]
     for workload in wanted:
@@ -73,6 +73,16 @@ def _annotation(context: ChartContext) -> Iterator[Found]:
             hint=f'write {_ANNOTATION}: "{names if context.targets_new else "true"}" below '
             "metadata.annotations of the workload",
         )
+
+
+def _by_hand(items: list[Workload]) -> bool:
+    """Say whether a container asks for the GPU itself, which works without the annotation."""
+    return any(
+        isinstance(name, str) and name.startswith("nvidia.com/")
+        for item in items
+        for container in item.containers
+        for name in as_map(dig(container.data, "resources", "limits"))
+    )
 
 
 @rules.error(
