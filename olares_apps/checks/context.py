@@ -265,7 +265,7 @@ class ChartContext:
 
     @cached_property
     def modes(self) -> Sequence[str]:
-        """Return the accelerator modes of the manifest, nvidia first; one empty when there are none.
+        """Return the accelerator modes of the manifest, nvidia first; one empty mode for none.
 
         Rules that look at one pass only see the one with the GPU.
         """
