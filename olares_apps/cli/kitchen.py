@@ -5,11 +5,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from olares_apps.cli.pool import fan_out
 from olares_apps.cli.workbench import Workbench, all_facts
 from olares_apps.engines.registry import spec_model
 from olares_apps.errors import Problem, SpecError
 from olares_apps.generations import Generation, get_generation
 from olares_apps.market.candidates import Icon
+from olares_apps.market.proposal import COMPARED_VERSION
 from olares_apps.render import Renderable
 from olares_apps.render.chart import ChartTree
 from olares_apps.render.folder import chart_version, compare, write, write_file
@@ -41,6 +43,13 @@ class WorkspaceKitchen:
             self._ready.clear()  # the workflow finishes one spec before it begins the next
             ready = self._ready[loaded.text] = self.bench.renderable(loaded)
         return [ready.chart(get_generation(name), version) for name, version in versions.items()]
+
+    def digests(self, specs: Sequence[LoadedSpec]) -> Sequence[Mapping[str, str]]:
+        """Return, per spec, the digest of each generation's chart at `COMPARED_VERSION`."""
+        versions = {generation.name: COMPARED_VERSION for generation in self.generations}
+        return fan_out(
+            lambda loaded: {c.generation: c.digest() for c in self.charts(loaded, versions)}, specs
+        )
 
     def reload(self, loaded: LoadedSpec, text: str) -> LoadedSpec:
         """Load another text of the same spec; raises SpecError."""

@@ -25,7 +25,6 @@ from olares_apps.market.candidates import Candidate, CandidateArchive, Icon, can
 from olares_apps.market.commit import Hands, read_state
 from olares_apps.market.entries import AppEntry, ArchiveEntry
 from olares_apps.market.proposal import (
-    COMPARED_VERSION,
     Intent,
     Proposal,
     base_version,
@@ -56,6 +55,10 @@ class Kitchen(Protocol):
 
     def charts(self, loaded: LoadedSpec, versions: Mapping[str, str]) -> Sequence[ChartTree]:
         """Render a spec at the given version per generation."""
+        ...
+
+    def digests(self, specs: Sequence[LoadedSpec]) -> Sequence[Mapping[str, str]]:
+        """Return, per spec, each generation's digest at `proposal.COMPARED_VERSION`."""
         ...
 
     def reload(self, loaded: LoadedSpec, text: str) -> LoadedSpec:
@@ -177,7 +180,10 @@ def publish_specs(
     """
     hands = hands or Hands()
     state = read_state(store)
-    works = [_work(store, state.revision, loaded, kitchen, request) for loaded in specs]
+    works = [
+        _work(store, state.revision, loaded, digests, kitchen, request)
+        for loaded, digests in zip(specs, kitchen.digests(specs), strict=True)
+    ]
     candidates = [work.candidate for work in works if work.candidate]
     results = [work.result for work in works]
     if request.dry_run:
@@ -228,14 +234,19 @@ def _again(kitchen: Kitchen, published: LoadedSpec, text: str) -> str:
 
 
 def _work(
-    store: Store, revision: Revision | None, loaded: LoadedSpec, kitchen: Kitchen, request: Request
+    store: Store,
+    revision: Revision | None,
+    loaded: LoadedSpec,
+    digests: Mapping[str, str],
+    kitchen: Kitchen,
+    request: Request,
 ) -> _Work:
     entry = revision.apps.get(loaded.spec.app) if revision else None
     before = kitchen.read(loaded)
     # What is published is what is on disk now, not what was there when the command began.
     if unify_line_ends(before) != loaded.text:
         loaded = kitchen.reload(loaded, before)
-    digests = _digests(kitchen, loaded)
+        digests = _digests(kitchen, loaded)
     finished = _unfinished(kitchen, loaded, before, entry)
     if finished:
         return finished
@@ -352,9 +363,8 @@ def _blame_note(error: SpecError, note: str | None) -> OlappsError:
     return UsageError(f"--note: {problem.message}", hint=problem.hint)
 
 
-def _digests(kitchen: Kitchen, loaded: LoadedSpec) -> dict[str, str]:
-    versions = {generation.name: COMPARED_VERSION for generation in kitchen.generations}
-    return {chart.generation: chart.digest() for chart in kitchen.charts(loaded, versions)}
+def _digests(kitchen: Kitchen, loaded: LoadedSpec) -> Mapping[str, str]:
+    return kitchen.digests([loaded])[0]
 
 
 def _versions(kitchen: Kitchen, base: str) -> dict[str, str]:
