@@ -4,14 +4,13 @@ import json
 import re
 import tempfile
 from collections.abc import Iterator
-from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path, PurePosixPath
 from typing import Final
 
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.platform import install_values
 from olares_apps.checks.rule import Found, Group, RuleBook
+from olares_apps.checks.schemas import available, schema_faults
 from olares_apps.checks.tools import ToolRun
 from olares_apps.errors import ArchiveError
 from olares_apps.findings import Severity
@@ -22,7 +21,6 @@ __all__ = ["rules"]
 
 rules = RuleBook(Group.TOOL)
 
-_KUBERNETES: Final = "1.33"
 _MOST_LINES: Final = 20
 _LINT_LINE: Final = re.compile(r"\[(?P<level>ERROR|WARNING)\]\s+(?P<text>.*)")
 _PLACE: Final = re.compile(r"(?P<file>(?:templates/|[\w.-]+\.yaml)[^\s:]*)(?::(?P<line>\d+))?")
@@ -103,27 +101,21 @@ def _first_line(text: str) -> str:
 @rules.error(
     "tool-kubernetes",
     "The API server refuses objects that its schemas do not allow.",
-    "schemas of Kubernetes 1.33",
+    "schemas of the Kubernetes API",
     blocks=True,
 )
 def _schemas(context: ChartContext) -> Iterator[Found]:
     """Validates every rendered object strictly, when the package kubernetes-validate is there."""
     if context.tools is None:
         return
-    if find_spec("kubernetes_validate") is None:
+    if not available():
         yield _absent("the package kubernetes-validate", "objects were not held against schemas")
         return
-    library = import_module("kubernetes_validate")
     for item in context.objects:
-        try:
-            library.validate(item.data, _KUBERNETES, strict=True)
-        except library.SchemaNotFoundError:
-            continue  # a custom resource
-        except library.ValidationError as error:
-            where = ".".join(map(str, error.path))
+        for where, message in schema_faults(item.data):
             yield context.in_object(
                 item,
-                f"{item.kind} {item.name}: {where}: {str(error.message)[:300]}",
+                f"{item.kind} {item.name}: {where}: {message[:300]}",
                 hint="correct the field; kubectl explain names its type",
             )
 
