@@ -333,7 +333,7 @@ class TestStores:
             assert "index.yaml" in outcome.err
             assert "hint:" in outcome.err
 
-    @pytest.mark.parametrize("address", ["dir:", "ftp://example.org", "https://market.example"])
+    @pytest.mark.parametrize("address", ["dir:", "ftp://example.org", "http://market.example"])
     def test_an_address_that_cannot_be_published_to_is_refused(self, market, address):
         with untouched(market):
             outcome = olapps("publish", "--market", address, cwd=market)
