@@ -6,7 +6,7 @@
 
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.explain import explain, rules_page
-from olares_apps.checks.fleet import Fleet
+from olares_apps.checks.fleet import Fleet, Member
 from olares_apps.checks.images import ImageFacts
 from olares_apps.checks.listing import Listing, Published
 from olares_apps.checks.report import as_annotations, as_json, as_text_report, summary_line
@@ -26,6 +26,7 @@ __all__ = [
     "ImageFacts",
     "Listing",
     "Lowered",
+    "Member",
     "Published",
     "Rule",
     "Source",

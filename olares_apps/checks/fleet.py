@@ -1,38 +1,115 @@
-"""All apps of a workspace beside each other."""
+"""All apps of a workspace or market beside each other."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 from olares_apps.checks.context import ChartContext
+from olares_apps.checks.rule import Found
+from olares_apps.checks.shape import as_text, dig
+from olares_apps.spec.loader import LoadedSpec
 
-__all__ = ["Fleet"]
+__all__ = ["Fleet", "Member"]
+
+# What a member is known by -> where that stands in a spec and in a manifest.
+_FIELDS = {
+    "app": (("app",), ("metadata", "name")),
+    "title": (("title",), ("metadata", "title")),
+    "alias": (("alias",), ("metadata",)),
+    "icon": (("icon",), ("metadata", "icon")),
+}
 
 
-@dataclass(eq=False)
+@dataclass(frozen=True, eq=False)
+class Member:
+    """One app of a fleet, known from its spec, from its chart, or from both.
+
+    ``generation`` is empty for a spec, which stands for all of them.
+    """
+
+    app: str
+    title: str
+    alias: str
+    icon: str
+    generation: str = ""
+    spec: LoadedSpec | None = None
+    chart: ChartContext | None = None
+
+    @classmethod
+    def of_spec(cls, loaded: LoadedSpec, *, icons: str) -> "Member":
+        """Return the app of a spec; ``icons`` is the address below which icons are served.
+
+        Nothing has to be rendered: the charts of specs keep every model file in the app's own
+        folder.
+        """
+        spec = loaded.spec
+        icon = spec.icon or f"{icons}/{spec.app}.png"
+        return cls(spec.app, spec.title, spec.alias, icon, spec=loaded)
+
+    @classmethod
+    def of_chart(cls, chart: ChartContext) -> "Member":
+        """Return the app of a chart."""
+        alias = chart.spec.spec.alias if chart.spec else ""
+        if not alias:
+            alias = next((server.alias for server in chart.servers if server.alias), "")
+        return cls(
+            chart.app,
+            as_text(dig(chart.manifest, "metadata", "title")),
+            alias,
+            as_text(dig(chart.manifest, "metadata", "icon")),
+            chart.generation_name,
+            chart.spec,
+            chart,
+        )
+
+    @property
+    def origin(self) -> str:
+        """Return where the app was found, for messages."""
+        if self.spec is not None:
+            return str(self.spec.path)
+        return self.chart.folder if self.chart is not None else ""
+
+    def found(self, message: str, field: str, *, hint: str) -> Found:
+        """Return a finding about one of the fields that a member is known by."""
+        in_spec, in_manifest = _FIELDS[field]
+        if self.spec is not None:
+            spot = self.spec.positions.nearest(in_spec)
+            return Found(message, str(self.spec.path), spot.line, hint, app=self.app)
+        if self.chart is None:
+            return Found(message, hint=hint, app=self.app)
+        place = self.chart.in_manifest(message, *in_manifest, hint=hint)
+        return Found(message, place.file, place.line, hint, app=self.app)
+
+
 class Fleet:
-    """The charts of a workspace or market; an app may be there once per generation."""
+    """The apps of a workspace or market; an app may be there once per generation."""
 
-    charts: Sequence[ChartContext]
+    def __init__(
+        self, charts: Iterable[ChartContext] = (), *, members: Iterable[Member] = ()
+    ) -> None:
+        self.members = [*members, *map(Member.of_chart, charts)]
+
+    @classmethod
+    def of_specs(cls, specs: Iterable[LoadedSpec], *, icons: str) -> "Fleet":
+        """Return the fleet of a workspace's specs; ``icons`` as in :meth:`Member.of_spec`."""
+        return cls(members=[Member.of_spec(loaded, icons=icons) for loaded in specs])
 
     @cached_property
-    def apps(self) -> Sequence[ChartContext]:
-        """Return one chart per app, the first of each name."""
-        found: dict[str, ChartContext] = {}
-        for chart in self.charts:
-            found.setdefault(chart.app, chart)
+    def apps(self) -> Sequence[Member]:
+        """Return one member per app, the first of each name."""
+        found: dict[str, Member] = {}
+        for member in self.members:
+            found.setdefault(member.app, member)
         return list(found.values())
 
-    def repeated(
-        self, values: Iterable[tuple[ChartContext, str]]
-    ) -> list[tuple[str, ChartContext, ChartContext]]:
+    def repeated(self, values: Iterable[tuple[Member, str]]) -> list[tuple[str, Member, Member]]:
         """Return each value that a later app shares with an earlier one: value, first, later."""
-        first: dict[str, ChartContext] = {}
+        first: dict[str, Member] = {}
         found = []
-        for chart, value in values:
+        for member, value in values:
             if not value:
                 continue
-            other = first.setdefault(value, chart)
-            if other is not chart:
-                found.append((value, other, chart))
+            other = first.setdefault(value, member)
+            if other is not member:
+                found.append((value, other, member))
         return found

@@ -17,11 +17,13 @@ from olares_apps.helm import (
     Limits,
     RenderedObject,
     TemplateError,
+    YamlError,
     read_manifests,
     render_chart,
     render_text,
 )
 from olares_apps.helm.uses import TemplateUses, template_uses
+from olares_apps.helm.yamlio import load_yaml
 
 __all__ = [
     "Failure",
@@ -179,8 +181,30 @@ def _read(path: str, text: str) -> _Read:
 
 
 def _read_file(path: str, text: str) -> _Read:
+    single = _single_object(path, text)
+    if single is not None:
+        return (single,), ()
     objects, problems = read_manifests({path: text})
     return tuple(objects), tuple(problems)
+
+
+def _single_object(path: str, text: str) -> RenderedObject | None:
+    """Return the object of a file that holds just one, which most do; None for any other file.
+
+    Cutting a text into documents costs more than reading a long script as one.
+    """
+    alone = "\n---" not in text and not text.startswith("---")
+    if not alone or not path.startswith("templates/") or path.endswith("NOTES.txt"):
+        return None
+    try:
+        data = load_yaml(text, file=path)
+    except YamlError:
+        return None
+    named = isinstance(data, dict) and all(
+        isinstance(data.get(key), str) and data[key] for key in ("kind", "apiVersion")
+    )
+    blank = len(text) - len(text.lstrip())
+    return RenderedObject(path, 0, text.count("\n", 0, blank) + 1, data) if named else None
 
 
 _read_kept = lru_cache(maxsize=128)(_read_file)

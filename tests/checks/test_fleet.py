@@ -94,3 +94,22 @@ def test_a_shared_folder_keyed_by_file_name_is_a_collision() -> None:
     found = find(findings, "model-path-collision")
     for piece in (APP, "otherone", "/olares/share/ai/model/llms/", "example-org/Demo-27B-GGUF"):
         assert piece in found.message
+
+
+def test_specs_are_compared_without_rendering_them() -> None:
+    icons = "https://market.example.org/icons"
+    first = flagship_spec()
+    second = flagship_spec({"app": "otherone", "title": "Other One"})
+    found = find(run_fleet(Fleet.of_specs([first, second], icons=icons)), "fleet-alias")
+    assert found.app == "otherone"
+    assert found.file == "apps/qwen36-35b-a3b-mtp.yaml"
+    assert found.line is not None
+    assert second.text.splitlines()[found.line - 1].startswith("alias:")
+
+
+def test_a_spec_without_an_icon_has_the_markets_own() -> None:
+    icons = "https://market.example.org/icons"
+    named = flagship_spec({"icon": f"{icons}/otherone.png"})
+    other_spec = flagship_spec({"app": "otherone", "title": "Other One", "alias": "other"})
+    findings = run_fleet(Fleet.of_specs([named, other_spec], icons=icons))
+    assert rules_of(findings) == {"fleet-icon"}

@@ -68,7 +68,7 @@ def _unused(context: ChartContext) -> Iterator[Found]:
     if re.search(r"\{\{[^}]*\b(?:range|toYaml|toJson)\b[^}]*olaresEnv(?!\.)", texts):
         return
     for name, index in _declared(context).items():
-        if name and not re.search(rf"\b{re.escape(name)}\b", texts):
+        if name and not (name in texts and re.search(rf"\b{re.escape(name)}\b", texts)):
             yield context.in_manifest(
                 f"envs[{index}] {name} is declared and no template uses it",
                 "envs",

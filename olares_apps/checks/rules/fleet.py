@@ -7,7 +7,7 @@ from typing import Final
 from urllib.parse import urlsplit
 
 from olares_apps.checks.context import ChartContext
-from olares_apps.checks.fleet import Fleet
+from olares_apps.checks.fleet import Fleet, Member
 from olares_apps.checks.launch import Server
 from olares_apps.checks.rule import Found, Group, RuleBook
 from olares_apps.checks.shape import as_text, dig
@@ -19,15 +19,18 @@ rules = RuleBook(Group.FLEET)
 
 _REPO: Final = re.compile(r"(?<![\w./-])[\w.-]+/[\w.-]+(?![\w/])")
 _FROM_HUB: Final = re.compile(r"huggingface\.co/([\w.-]+/[\w.-]+)/(?:resolve|raw)/")
+_MOUNTED: Final = re.compile(r"hostPath:[\s{]*(?:type:[^,\n]*[,\s]*)?path:([^\n]*)")
 _SOURCES: Final = re.compile(r"REPO|MODEL|TARGET|DRAFT")
 
 
 @rules.error("appid-collision", "Two apps of one id are one app for a device.", "OAC appid.go")
 def _ids(fleet: Fleet) -> Iterator[Found]:
-    names = [(chart, app_id(chart.app)) for chart in fleet.apps if chart.app]
-    for value, first, chart in fleet.repeated(names):
-        yield _found(
-            chart, f"{first.app} and {chart.app} both get the id {value}", hint="rename one of them"
+    names = [(member, app_id(member.app)) for member in fleet.apps if member.app]
+    for value, first, member in fleet.repeated(names):
+        yield member.found(
+            f"{first.app} and {member.app} both get the id {value}",
+            "app",
+            hint="rename one of them",
         )
 
 
@@ -35,37 +38,24 @@ def _ids(fleet: Fleet) -> Iterator[Found]:
     "fleet-app-name", "The later of two apps of one name replaces the first.", "public markets"
 )
 def _names(fleet: Fleet) -> Iterator[Found]:
-    seen: dict[tuple[str, str], ChartContext] = {}
-    for chart in fleet.charts:
-        key = (chart.app, chart.generation_name)
-        first = seen.setdefault(key, chart)
-        if first is not chart and chart.app:
-            where = [_origin(item) for item in (first, chart)]
-            yield _found(
-                chart,
-                f"two charts are called {chart.app} ({', '.join(filter(None, where))})",
-                hint="rename one of them",
+    seen: dict[tuple[str, str], Member] = {}
+    for member in fleet.members:
+        first = seen.setdefault((member.app, member.generation), member)
+        if first is not member and member.app:
+            where = ", ".join(filter(None, (first.origin, member.origin)))
+            yield member.found(
+                f"two charts are called {member.app} ({where})", "app", hint="rename one of them"
             )
-
-
-def _origin(chart: ChartContext) -> str:
-    return str(chart.spec.path) if chart.spec else chart.folder
 
 
 @rules.error(
     "fleet-title", "Two apps of one title cannot be told apart in the market.", "public markets"
 )
 def _titles(fleet: Fleet) -> Iterator[Found]:
-    titles = [
-        (chart, as_text(dig(chart.manifest, "metadata", "title")).strip().casefold())
-        for chart in fleet.apps
-    ]
-    for _, first, chart in fleet.repeated(titles):
-        title = as_text(dig(chart.manifest, "metadata", "title"))
-        yield _found(
-            chart,
-            f"{first.app} and {chart.app} have the same title '{title}'",
-            "metadata",
+    titles = [(member, member.title.strip().casefold()) for member in fleet.apps]
+    for _, first, member in fleet.repeated(titles):
+        yield member.found(
+            f"{first.app} and {member.app} have the same title '{member.title}'",
             "title",
             hint="give each its own title",
         )
@@ -77,15 +67,11 @@ def _titles(fleet: Fleet) -> Iterator[Found]:
     "public markets",
 )
 def _aliases(fleet: Fleet) -> Iterator[Found]:
-    aliases = []
-    for chart in fleet.apps:
-        stated = chart.spec.spec.alias if chart.spec else None
-        served = next((server.alias for server in chart.servers if server.alias), None)
-        aliases.append((chart, (stated or served or "").casefold()))
-    for value, first, chart in fleet.repeated(aliases):
-        yield _found(
-            chart,
-            f"{first.app} and {chart.app} both serve the model id {value}",
+    aliases = [(member, member.alias.casefold()) for member in fleet.apps]
+    for value, first, member in fleet.repeated(aliases):
+        yield member.found(
+            f"{first.app} and {member.app} both serve the model id {value}",
+            "alias",
             hint="give each its own alias",
         )
 
@@ -95,27 +81,22 @@ def _aliases(fleet: Fleet) -> Iterator[Found]:
 )
 def _icons(fleet: Fleet) -> Iterator[Found]:
     """An icon named after another app of the fleet counts too."""
-    icons = [(chart, as_text(dig(chart.manifest, "metadata", "icon"))) for chart in fleet.apps]
-    shared = fleet.repeated(icons)
-    for value, first, chart in shared:
-        yield _found(
-            chart,
-            f"{first.app} and {chart.app} have the same icon {value}",
-            "metadata",
+    shared = fleet.repeated((member, member.icon) for member in fleet.apps)
+    for value, first, member in shared:
+        yield member.found(
+            f"{first.app} and {member.app} have the same icon {value}",
             "icon",
             hint="give each its own icon",
         )
-    told = {chart.app for _, _, chart in shared}
-    names = {chart.app for chart in fleet.apps}
-    for chart, icon in icons:
-        stem = _stem(icon)
-        if stem in names and stem != chart.app and chart.app not in told:
-            yield _found(
-                chart,
-                f"the icon of {chart.app} is that of {stem}",
-                "metadata",
+    told = {member.app for _, _, member in shared}
+    names = {member.app for member in fleet.apps}
+    for member in fleet.apps:
+        stem = _stem(member.icon)
+        if stem in names and stem != member.app and member.app not in told:
+            yield member.found(
+                f"the icon of {member.app} is that of {stem}",
                 "icon",
-                hint=f"serve {chart.app}.png",
+                hint=f"serve {member.app}.png",
             )
 
 
@@ -132,19 +113,29 @@ def _stem(url: str) -> str:
     "public charts: an MTP build and a plain build share a file name",
 )
 def _paths(fleet: Fleet) -> Iterator[Found]:
-    first: dict[str, tuple[ChartContext, frozenset[str]]] = {}
-    for chart in fleet.apps:
-        for server in chart.servers:
+    first: dict[str, tuple[Member, frozenset[str]]] = {}
+    for member in fleet.apps:
+        if member.chart is None or not _shares_a_folder(member.chart):
+            continue
+        for server in member.chart.servers:
             sources = _sources(server)
             for path in _host_files(server):
-                other, known = first.setdefault(path, (chart, sources))
-                if other is not chart and sources and known and not sources & known:
-                    yield _found(
-                        chart,
-                        f"{other.app} and {chart.app} write different sources to {path} "
+                other, known = first.setdefault(path, (member, sources))
+                if other is not member and sources and known and not sources & known:
+                    yield member.found(
+                        f"{other.app} and {member.app} write different sources to {path} "
                         f"({', '.join(sorted(known))}; {', '.join(sorted(sources))})",
+                        "app",
                         hint="put repository and revision into the path",
                     )
+
+
+def _shares_a_folder(chart: ChartContext) -> bool:
+    """Say whether a template mounts a host folder that is not the app's own, by its text."""
+    paths = (
+        path for template in chart.templates.values() for path in _MOUNTED.findall(template.text)
+    )
+    return any(".Values.userspace.appData" not in path for path in paths)
 
 
 def _host_files(server: Server) -> Iterator[str]:
@@ -172,8 +163,3 @@ def _sources(server: Server) -> frozenset[str]:
         if _SOURCES.search(name) and _REPO.fullmatch(value):
             found.add(value)
     return frozenset(item for item in found if "$" not in item)
-
-
-def _found(chart: ChartContext, message: str, *path: str, hint: str) -> Found:
-    place = chart.in_manifest(message, *path, hint=hint)
-    return Found(message, place.file, place.line, hint, app=chart.app)

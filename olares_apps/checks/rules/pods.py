@@ -228,7 +228,9 @@ def _sub_path(context: ChartContext) -> Iterator[Found]:
 )
 def _chown(context: ChartContext) -> Iterator[Found]:
     for workload, container, script in scripts(context.objects):
-        found = re.search(r"\bchown\s+(?:-\w*R\w*|--recursive)\s+([^;&|\n]*)", script)
+        found = "chown" in script and re.search(
+            r"\bchown\s+(?:-\w*R\w*|--recursive)\s+([^;&|\n]*)", script
+        )
         if not found:
             continue
         for word in found[1].split()[1:]:

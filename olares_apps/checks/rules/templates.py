@@ -209,6 +209,8 @@ def _source_line(
 def _literals(context: ChartContext) -> Iterator[Found]:
     """Images are errors; other settings of the author's own are warnings."""
     for path, template in context.templates.items():
+        if all(use.path[0] in PLATFORM_KEYS for use in template.uses.values):
+            continue
         lines = template.text.splitlines()
         told: set[tuple[str, bool]] = set()
         for use in template.uses.values:
