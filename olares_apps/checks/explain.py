@@ -27,7 +27,7 @@ the rule table: edit the rules, then run `make schema`.
 
 An id keeps its meaning once it is released. Only findings of severity error make a check fail and
 stop a publish. `blocks` marks what a device or its linter refuses: such an app never appears or
-never installs. A rule may report single cases as milder than stated here; its notes say which.
+never installs. A rule may report single cases as milder or graver than stated here.
 
 A workspace may lower a rule, never raise it, and must say why; the reason is printed with each
 finding:

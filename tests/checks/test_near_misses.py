@@ -140,6 +140,14 @@ NEAR: dict[str, tuple[Make, Edit]] = {
             "user-system-alice}\ndata: {}\n",
         ),
     ),
+    "files that .helmignore leaves out": (
+        flagship,
+        lambda chart: (
+            chart.with_file(".helmignore", "# tools\ndocker/\n*.bak\n")
+            .with_file("docker/Dockerfile", "FROM x")
+            .with_file("values.yaml.bak", "x")
+        ),
+    ),
     "a README and a licence": (
         flagship,
         lambda chart: chart.with_file("README.md", "x").with_file("LICENSE", "x"),

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from typing import Final
 
 from olares_apps.checks.context import MANIFEST, ChartContext
@@ -201,13 +202,31 @@ def _all_paths(context: ChartContext) -> list[str]:
     return sorted({*context.files, *entries})
 
 
+def _is_ignored(path: str, patterns: list[str]) -> bool:
+    """Say whether .helmignore leaves a path out of a package: by whole path or by any part."""
+    parts = path.split("/")
+    return any(
+        fnmatchcase(path, pattern) or any(fnmatchcase(part, pattern) for part in parts)
+        for pattern in patterns
+    )
+
+
+def _ignore_patterns(context: ChartContext) -> list[str]:
+    lines = (line.strip() for line in context.text(".helmignore").splitlines())
+    return [line.strip("/") for line in lines if line and line[0] not in "#!"][:200]
+
+
 @rules.warning(
     "stray-file",
     "Editor and system files grow every release and may be read by mistake.",
     "public charts with .DS_Store and .bak files",
 )
 def _stray_files(context: ChartContext) -> Iterator[Found]:
+    packed = context.listing is not None and context.listing.is_archive
+    ignored = [] if packed else _ignore_patterns(context)
     for path in _all_paths(context):
+        if _is_ignored(path, ignored):
+            continue
         if _STRAY.search(path) and not _APPLE_DOUBLE.search(path):
             yield Found(f"{path} does not belong into a chart", path, hint="delete it")
 
@@ -257,9 +276,13 @@ def _nested_archive(context: ChartContext) -> Iterator[Found]:
     "public charts that pack a chat template nothing reads",
 )
 def _unused_file(context: ChartContext) -> Iterator[Found]:
+    packed = context.listing is not None and context.listing.is_archive
+    ignored = [] if packed else _ignore_patterns(context)
     reads_files = any(".Files" in item.text for item in context.templates.values())
     for path in sorted(context.files):
         if any(path.startswith(folder) for folder in context.subchart_folders):
+            continue
+        if _is_ignored(path, ignored):
             continue
         known = _KNOWN_FILES.fullmatch(path) or _STRAY.search(path) or _APPLE_DOUBLE.search(path)
         if known or _PACKED.search(path) or reads_files:
