@@ -87,16 +87,20 @@ def command(
 
 
 def _is_path(name: str) -> bool:
+    """Say whether an argument names a chart on disk; a spec's name never has a slash."""
     return "/" in name or name.endswith((".tgz", ".tar.gz")) or name in (".", "..")
 
 
 def _located(finding: "Finding", charts: Path) -> "Finding":
-    """Return the finding with its file as the repository knows it: the rendered chart."""
+    """Return the finding with its file as the repository knows it.
+
+    A file of a chart lies in the rendered chart; a spec or lock is named by its own path already.
+    """
     folders: Sequence[Path] = sorted(charts.glob(f"{finding.generation or '*'}/{finding.app}"))
-    if not finding.file or not folders:
+    path = folders[0] / finding.file if folders and finding.file else None
+    if path is None or not path.is_file():
         return finding
-    path = os.path.relpath(folders[0] / finding.file)
-    return replace(finding, file=Path(path).as_posix())
+    return replace(finding, file=Path(os.path.relpath(path)).as_posix())
 
 
 def _print(result: "Checked", output: str) -> None:

@@ -78,8 +78,8 @@ def propose(
     if base and Version.parse(spec.version) < Version.parse(base):
         raise VersionRefused(
             f"{spec.app}: version {spec.version} is lower than {base}, which is on offer, so this "
-            f"spec lacks a change that was published from elsewhere; published up to "
-            f"{entry.greatest}, next allowed {upcoming}",
+            f"spec lacks a change: one published from elsewhere, or a republished rollback; "
+            f"published up to {entry.greatest}, next allowed {upcoming}",
             hint=f'take that change over, write version: "{base}", then publish with --bump',
         )
     if level is None:

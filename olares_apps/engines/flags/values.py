@@ -153,7 +153,8 @@ def _no_json(flag: Flag, value: str, table: FlagTable, error: str) -> ValueFault
     hints = table.value_hints.get(flag.name, {})
     for key, item in pairs.items():
         if (own := hints.get(key)) and table.find(own):
-            message += f" or {own} {item}"
+            word = {True: "on", False: "off"}.get(item, item) if isinstance(item, bool) else item
+            message += f" or {own} {word}"
     return ValueFault(ProblemKind.NOT_JSON, message, suggestion=suggestion)
 
 
