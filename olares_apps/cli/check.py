@@ -88,7 +88,7 @@ def command(
 
 def _is_path(name: str) -> bool:
     """Say whether an argument names a chart on disk; a spec's name never has a slash."""
-    return "/" in name or name.endswith((".tgz", ".tar.gz")) or name in (".", "..")
+    return "/" in name or name.endswith((".tgz", ".tar.gz")) or Path(name).is_dir()
 
 
 def _located(finding: "Finding", charts: Path) -> "Finding":

@@ -50,7 +50,7 @@ def check_specs(
 
     findings = _about_the_machine(item for found in fan_out(check, specs) for item in found)
     if len(specs) > 1:
-        findings += _check_fleet(bench, specs, generations[-1], changes)
+        findings += _check_fleet(bench, specs, changes)
     return Checked(findings, len(specs) * len(generations), _silenced(changes))
 
 
@@ -115,17 +115,11 @@ def _check(
 
 
 def _check_fleet(
-    bench: Workbench,
-    specs: Sequence[LoadedSpec],
-    generation: Generation,
-    changes: Mapping[str, SeverityChange],
+    bench: Workbench, specs: Sequence[LoadedSpec], changes: Mapping[str, SeverityChange]
 ) -> list[Finding]:
-    charts = [
-        ChartContext.of_tree(bench.chart(bench.renderable(loaded), generation), spec=loaded)
-        for loaded in specs
-    ]
-    found = run_fleet(Fleet(charts), severities=_lowered(changes))
-    return [replace(item, generation="") for item in found if item.rule not in _silenced(changes)]
+    fleet = Fleet.of_specs(specs, icons=bench.publisher.icons)
+    found = run_fleet(fleet, severities=_lowered(changes))
+    return [item for item in found if item.rule not in _silenced(changes)]
 
 
 def _about_the_machine(findings: Iterable[Finding]) -> list[Finding]:
