@@ -46,7 +46,7 @@ def check_specs(
 
     def check(loaded: LoadedSpec) -> list[Finding]:
         charts = [chart for _, chart in bench.charts_of(loaded, generations)]
-        return _check(loaded, charts, changes, system)
+        return _check(bench, loaded, charts, system)
 
     findings = _about_the_machine(item for found in fan_out(check, specs) for item in found)
     if len(specs) > 1:
@@ -74,7 +74,7 @@ def publish_gate(bench: Workbench) -> Callable[[LoadedSpec, Sequence[ChartTree]]
     """Return the function that stops a publish: it raises CheckFailed with what is wrong."""
 
     def gate(loaded: LoadedSpec, charts: Sequence[ChartTree]) -> None:
-        found = _check(loaded, charts, bench.workspace.config.checks.severity, None)
+        found = _check(bench, loaded, charts, None)
         errors = [item for item in found if item.severity is Severity.ERROR]
         if errors:
             lines = [f"{item.app}: {item.file}: {item.message} ({item.rule})" for item in errors]
@@ -97,15 +97,13 @@ def install_lint(app: str, files: Mapping[str, bytes], olares: OlaresVersion) ->
 
 
 def _check(
-    loaded: LoadedSpec,
-    charts: Sequence[ChartTree],
-    changes: Mapping[str, SeverityChange],
-    tools: Tools | None,
+    bench: Workbench, loaded: LoadedSpec, charts: Sequence[ChartTree], tools: Tools | None
 ) -> list[Finding]:
-    profile = load_profile(loaded.spec.hardware)
+    changes = bench.workspace.config.checks.severity
+    profile, lock = load_profile(loaded.spec.hardware), bench.lock(loaded)
     found = [
         run_rules(
-            ChartContext.of_tree(chart, spec=loaded, profile=profile, tools=tools),
+            ChartContext.of_tree(chart, spec=loaded, lock=lock, profile=profile, tools=tools),
             groups=_groups(tools is not None),
             severities=_lowered(changes),
         )
