@@ -331,18 +331,22 @@ def _unfinished(
 ) -> _Work | None:
     """Return the edit that an interrupted publish did not come to, or None.
 
-    The spec is below the market's base version, and with that version and the published notes
-    it renders to exactly what is on offer. Content that was republished has no new notes.
+    The spec lacks the market's base version, or its notes of that version, and with them it
+    renders to exactly what is on offer. Content that was republished has no new notes.
     """
     if entry is None or not entry.live:
         return None
     base = base_version(entry)
-    if base is None or Version.parse(base) <= Version.parse(loaded.spec.version):
+    if base is None or Version.parse(base) < Version.parse(loaded.spec.version):
         return None
     try:
-        text = set_version(before, base, path=loaded.path)
+        text = before
+        if base != loaded.spec.version:
+            text = set_version(before, base, path=loaded.path)
         if entry.notes:
             text = edited(before, loaded, base, entry.notes, "")
+        if text == before:
+            return None
         after = kitchen.reload(loaded, text)
     except SpecError:
         return None

@@ -447,3 +447,14 @@ def test_wrong_usage_ends_with_two(tmp_path, arguments):
     assert outcome.code == 2
     assert outcome.err
     assert spec_text()
+
+
+def test_what_cannot_be_rendered_names_the_spec_and_the_fix(tmp_path):
+    root = build_workspace(tmp_path / "ws")
+    edit(root / "apps/demo.yaml", (CTX, f"{CTX}\n  speculative: {{method: draft, n_max: 3}}"))
+    with untouched(root):
+        outcome = olapps("render", cwd=root)
+    assert outcome.code == 1
+    assert "apps/demo.yaml" in outcome.err
+    assert "drafter" in outcome.err
+    assert "Traceback" not in outcome.err

@@ -52,3 +52,9 @@ def test_all_parts_of_a_split_file_follow_from_the_first() -> None:
 def test_names_that_cannot_be_stored_are_refused(files: list[dict[str, Any]], reason: str) -> None:
     with pytest.raises(RenderError, match=reason.replace("|", r"\|")):
         paths(*({"repo": "o/n", **file} for file in files))
+
+
+def test_a_split_model_of_more_parts_than_a_variable_can_name_is_refused() -> None:
+    assert len(paths({"repo": "o/n", "file": "m-00001-of-00200.gguf"})) == 200
+    with pytest.raises(RenderError, match="has 201 parts, limit 200"):
+        paths({"repo": "o/n", "file": "m-00001-of-00201.gguf"})

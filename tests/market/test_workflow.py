@@ -352,3 +352,30 @@ def test_an_interrupt_leaves_all_consistent_and_gives_130(root, steps, step, mon
     monkeypatch.undo()
     good("publish", "--bump", "patch", cwd=root)
     assert_all_agree(root)
+
+
+@pytest.mark.parametrize("step", ["verify", "charts demo"])
+def test_a_first_publish_killed_after_the_head_moved_gets_its_charts_from_the_rerun(tmp_path, step):
+    build_workspace(tmp_path / "probe")
+    names: list[str] = []
+    publish(tmp_path / "probe", names.append)
+    root = tmp_path / "ws"
+    build_workspace(root)
+    died = in_process(lambda: publish(root, die_at(names.index(step))) and None)
+    assert died == -signal.SIGKILL
+    assert not (root / "charts").exists()
+    assert [app.action for app in publish(root).apps] == ["finished"]
+    assert good("render", "--check", cwd=root).code == 0
+    with untouched(root):
+        assert [app.action for app in publish(root).apps] == ["unchanged"]
+
+
+def test_a_chart_that_was_half_rewritten_is_finished_by_the_rerun(root):
+    publish(root)
+    chart = root / "charts" / NEW / DEMO / "Chart.yaml"
+    whole = chart.read_bytes()
+    chart.write_bytes(whole.replace(b"1.0.3", b"1.0.1"))
+    (chart.parent / "templates/service.yaml").write_bytes(b"# cut")
+    assert [app.action for app in publish(root).apps] == ["finished", "unchanged"]
+    assert chart.read_bytes() == whole
+    assert good("render", "--check", cwd=root).code == 0

@@ -387,3 +387,13 @@ def test_a_folder_of_the_container_is_absolute_and_plain(folder: str) -> None:
     problem = only(engine(f"slot_save_path: {folder}"))
     assert problem.field == "engine.slot_save_path"
     assert "must be an absolute folder" in problem.message
+
+
+@pytest.mark.parametrize(
+    ("name", "request_", "limit"), [("memory", "41Gi", "40Gi"), ("cpu", '"17"', '"16"')]
+)
+def test_a_request_above_its_limit_is_refused(name: str, request_: str, limit: str) -> None:
+    problem = only((ENGINE_END, f"{ENGINE_END}resources:\n  {name}: {request_}\n"))
+    assert problem.field == f"resources.{name}"
+    request_, limit = request_.strip('"'), limit.strip('"')
+    assert f"the request {request_} is above the limit {limit}" in problem.message
