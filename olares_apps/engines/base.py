@@ -10,6 +10,7 @@ __all__ = [
     "ASSET_FOLDER",
     "MODEL_FOLDER",
     "Engine",
+    "EngineFetch",
     "Launch",
     "ServerProbe",
     "StoredFile",
@@ -67,6 +68,18 @@ class ServerProbe:
 
 
 @dataclass(frozen=True, slots=True)
+class EngineFetch:
+    """A model that the server downloads itself when it starts.
+
+    ``size`` is what it downloads in bytes, when known; ``env`` are further variables that point
+    its cache below :data:`MODEL_FOLDER`, so that a restart finds what was downloaded.
+    """
+
+    size: int | None
+    env: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
 class Launch:
     """What the server container runs.
 
@@ -76,7 +89,10 @@ class Launch:
     chart and process cannot disagree: ``refers`` maps an index of ``argv`` to a key.
     ``scratch`` names folders of the container that need an empty volume. ``assets`` maps a
     file name below :data:`ASSET_FOLDER` to the workspace file that is carried there verbatim.
-    ``gpu`` says whether the server needs the GPU.
+    ``gpu`` says whether the server needs the GPU. An empty ``command`` keeps the image's own
+    entry point. ``mounts`` maps an absolute file of the container to the workspace file that is
+    put there alone, beside what the image holds in that folder. ``shm_mib`` is the size of the
+    memory volume at ``/dev/shm`` in MiB. ``fetch`` is set when the server downloads its model.
     """
 
     command: Sequence[str]
@@ -88,6 +104,9 @@ class Launch:
     scratch: Sequence[str] = ()
     assets: Mapping[str, str] = field(default_factory=dict)
     gpu: bool = True
+    mounts: Mapping[str, str] = field(default_factory=dict)
+    shm_mib: int | None = None
+    fetch: EngineFetch | None = None
 
 
 SettingsT = TypeVar("SettingsT", bound=EngineSettings)
