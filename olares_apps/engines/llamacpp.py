@@ -2,13 +2,12 @@
 
 import json
 from collections.abc import Mapping, Sequence
-from decimal import Decimal
-from pathlib import PurePosixPath
 from typing import Annotated, Final, Literal
 
 from pydantic import Field, JsonValue, StrictStr
 
-from olares_apps.engines.base import ASSET_FOLDER, Launch, ServerProbe, StoredFile, load_seconds
+from olares_apps.engines.arguments import Arguments, plain_number
+from olares_apps.engines.base import Launch, ServerProbe, StoredFile, load_seconds
 from olares_apps.engines.llamacpp_spelling import Spelling, spelling_of
 from olares_apps.errors import RenderError
 from olares_apps.spec.models import AppSpec, Closed, EngineSettings
@@ -190,7 +189,7 @@ class LlamaCpp:
                 "llamacpp needs a model file", hint="add one with role target to model.files"
             )
         spelling = spelling_of(settings)
-        line = _Arguments()
+        line = Arguments()
         line.add("--model", target.path)
         line.add("--alias", spec.alias, key="MODEL_ALIAS")
         line.add("--host", "0.0.0.0")  # noqa: S104  the container's own network
@@ -209,18 +208,15 @@ class LlamaCpp:
         if settings.chat_template_args:
             text = json.dumps(settings.chat_template_args, ensure_ascii=False, sort_keys=True)
             line.add("--chat-template-kwargs", text)
-        assets = {}
         if settings.chat_template_file:
-            name = PurePosixPath(settings.chat_template_file).name
-            assets[name] = settings.chat_template_file
-            line.add("--chat-template-file", f"{ASSET_FOLDER}/{name}")
+            line.file("--chat-template-file", settings.chat_template_file)
         if settings.reasoning:
             line.add("--reasoning", settings.reasoning)
         if mmproj:
             line.add("--mmproj", mmproj.path)
         for name, number in settings.sampling:
             if number is not None:
-                line.add("--" + name.replace("_", "-"), _plain_number(number))
+                line.add("--" + name.replace("_", "-"), plain_number(number))
         line.switch("--kv-unified", "--no-kv-unified", settings.kv_unified)
         line.switch("--swa-full", None, settings.swa_full)
         line.switch("--context-shift", "--no-context-shift", settings.context_shift)
@@ -241,7 +237,7 @@ class LlamaCpp:
             config={"MODEL_REPO": target.repo, "MODEL_FILE": target.remote} | line.config,
             refers=line.refers,
             scratch=[settings.slot_save_path] if settings.slot_save_path else [],
-            assets=assets,
+            assets=line.assets,
             gpu=settings.gpu_layers > 0,
         )
 
@@ -266,28 +262,6 @@ class LlamaCpp:
 ENGINE = LlamaCpp()
 
 
-class _Arguments:
-    """An argument list under construction, and which of its items a ConfigMap key holds."""
-
-    def __init__(self) -> None:
-        self.argv: list[str] = []
-        self.refers: dict[int, str] = {}
-        self.config: dict[str, str] = {}
-
-    def add(self, flag: str, value: str, *, key: str | None = None) -> None:
-        """Append a flag and its value; ``key`` publishes the value in the ConfigMap."""
-        self.argv += [flag, value]
-        if key:
-            self.refers[len(self.argv) - 1] = key
-            self.config[key] = value
-
-    def switch(self, on: str, off: str | None, value: bool | None) -> None:
-        """Append the switch for a set value; None leaves it to the build."""
-        flag = None if value is None else on if value else off
-        if flag:
-            self.argv.append(flag)
-
-
 def _only(files: Sequence[StoredFile], role: str) -> StoredFile | None:
     """Return the one file of a role; of a split file the first part, which is the one to name."""
     found = [item for item in files if item.role == role]
@@ -301,7 +275,7 @@ def _only(files: Sequence[StoredFile], role: str) -> StoredFile | None:
 
 
 def _speculative(
-    line: _Arguments, settings: Speculative | None, drafter: StoredFile | None, spelling: Spelling
+    line: Arguments, settings: Speculative | None, drafter: StoredFile | None, spelling: Spelling
 ) -> None:
     if settings is None:
         if drafter:
@@ -330,9 +304,3 @@ def _speculative(
     if settings.kv:
         line.add("--cache-type-k-draft", settings.kv.k)
         line.add("--cache-type-v-draft", settings.kv.v)
-
-
-def _plain_number(value: float) -> str:
-    """Return a number without an exponent: not every option parser takes ``1e-05``."""
-    text = format(Decimal(repr(value)), "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from decimal import Decimal
 from typing import Any, Final
 
-from olares_apps.spec.models import AppSpec, BenchRecord, MemoryPart, ModelFile
+from olares_apps.spec.models import AppSpec, BenchRecord, MemoryPart, ModelFile, ModelRepo
 
 __all__ = ["decimal_text", "facts", "short_tokens"]
 
@@ -24,7 +24,7 @@ def facts(spec: AppSpec[Any], engine: Mapping[str, object]) -> dict[str, object]
     the spec leaves open. Sizes are GB (10^9 bytes) or GiB as the name says, speeds are tokens
     per second, shares are per cent. Common names win over the engine's.
     """
-    target = spec.target
+    target = spec.target or next(spec.repos("target"), None)
     headline = spec.bench[0] if spec.bench else None
     ctx = spec.engine.context_tokens
     return {
@@ -44,7 +44,10 @@ def facts(spec: AppSpec[Any], engine: Mapping[str, object]) -> dict[str, object]
         "cpu": spec.resources.cpu,
         "memory": spec.resources.memory,
         **_file(target),
-        "files": {item.role: _file(item) for item in reversed(spec.model.files)},
+        "files": {
+            **{item.role: _file(item) for item in reversed(spec.model.repos)},
+            **{item.role: _file(item) for item in reversed(spec.model.files)},
+        },
         "gpu_memory": _memory(spec.resources.gpu_memory_parts),
         "tps": decimal_text(headline.tps) if headline else None,
         "acceptance": _acceptance(headline) if headline else None,
@@ -81,17 +84,18 @@ def _identifier(name: str) -> str:
     return name.replace("-", "_")
 
 
-def _file(file: ModelFile | None) -> dict[str, object]:
+def _file(file: ModelFile | ModelRepo | None) -> dict[str, object]:
     return {
         "model_repo": file and file.repo,
-        "model_file": file and file.file,
+        "model_file": file.file if isinstance(file, ModelFile) else None,
         "quant": file and file.quant,
         **_sizes(file),
     }
 
 
-def _sizes(file: ModelFile | None) -> dict[str, object]:
-    size = file and (file.size or (file.size_gb and file.size_gb * _GB))
+def _sizes(file: ModelFile | ModelRepo | None) -> dict[str, object]:
+    exact = file.size if isinstance(file, ModelFile) else None
+    size = exact or (file and file.size_gb and file.size_gb * _GB)
     return {
         "size_gb": f"{size / _GB:.1f}" if size else None,
         "size_gib": f"{size / _GIB:.1f}" if size else None,

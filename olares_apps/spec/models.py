@@ -52,6 +52,7 @@ __all__ = [
     "MemoryPart",
     "Model",
     "ModelFile",
+    "ModelRepo",
     "Protocol",
     "Release",
     "Resources",
@@ -114,6 +115,21 @@ class ModelFile(Closed):
     """Commit (preferred) or branch to download from."""
 
 
+class ModelRepo(Closed):
+    """One model repository that the server itself downloads, whole, when it starts."""
+
+    role: Literal["target", "drafter", "extra"] = "target"
+    """What the engine does with it."""
+    repo: RepoId
+    """Repository on the model hub, ``OWNER/NAME``."""
+    revision: Revision = "main"
+    """Commit (preferred) or branch to download from."""
+    quant: Line | None = None
+    """Quantisation label as people know it, for example ``NVFP4``."""
+    size_gb: Annotated[float, Field(gt=0, le=2000)] | None = None
+    """Stated size of what the server downloads in GB (10^9 bytes), for texts and budgets."""
+
+
 class Model(Closed):
     """The model that the app serves, as its page names it."""
 
@@ -127,6 +143,8 @@ class Model(Closed):
     """What goes in and comes out."""
     files: list[ModelFile] = Field(default_factory=list)
     """Files to download, the target first."""
+    repos: list[ModelRepo] = Field(default_factory=list)
+    """Repositories that the server downloads itself, for engines that do."""
 
 
 class MemoryPart(Closed):
@@ -341,6 +359,10 @@ class AppSpec(Closed, Generic[EngineT]):
     def files(self, role: str) -> Iterator[ModelFile]:
         """Yield the model files of one role in spec order."""
         return (item for item in self.model.files if item.role == role)
+
+    def repos(self, role: str) -> Iterator[ModelRepo]:
+        """Yield the repositories of one role that the server downloads, in spec order."""
+        return (item for item in self.model.repos if item.role == role)
 
     @property
     def entrance_title(self) -> str:
