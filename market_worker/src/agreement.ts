@@ -5,7 +5,7 @@
  */
 
 import { same } from "./json";
-import { FILES, type Archive, type Revision, answerKey } from "./records";
+import { FILES, PAGES, type Archive, type Revision, answerKey } from "./records";
 import { ANY, NONE, compare, parseVersion } from "./releases";
 import { prove, readJson } from "./storage";
 
@@ -26,7 +26,8 @@ export async function agreement(
   problems: string[],
 ): Promise<void> {
   const sets = [...revision.generations.map((window) => window.name), ANY, NONE];
-  const paths = [FILES, ...sets.flatMap((set) => filesOf(set).map((file) => `${set}/${file}`))];
+  const pages = Object.values(revision.apps).some((app) => app.page && app.state === "live") ? PAGES : [];
+  const paths = [FILES, ...pages, ...sets.flatMap((set) => filesOf(set).map((file) => `${set}/${file}`))];
   if (!same(paths.sort(), Object.keys(revision.answers).sort())) {
     problems.push("the answers are not those of its generations");
     return;

@@ -1,9 +1,11 @@
 /** The records of a market, as olares_apps/market/{records,entries}.py write them. */
 
-import { count, digest, listOf, mapOf, nullable, oneOf, type Shape, struct, text, time } from "./shape";
+import { count, digest, listOf, mapOf, nullable, object, oneOf, type Shape, struct, text, time } from "./shape";
 
 export const HEAD_KEY = "head.json";
 export const FILES = "files.json";
+/** The answers of the pages for people, there when at least one app on offer has one. */
+export const PAGES = ["pages.json", "pages/index.html", "pages/leaderboard.html"] as const;
 
 export interface Window {
   readonly name: string;
@@ -45,6 +47,15 @@ export interface App {
   readonly ledger: string;
   readonly current: Readonly<Record<string, Archive>>;
   readonly icon: StoredFile | null;
+  readonly page?: Page;
+}
+
+/** The page of an app for people; there where its publisher prepared one. */
+export interface Page {
+  readonly facts: string;
+  readonly html: StoredFile;
+  readonly csp: string;
+  readonly share: StoredFile;
 }
 
 export interface Revision {
@@ -86,17 +97,27 @@ const archive = {
     labels: listOf(text),
   }),
 };
-const app = struct({
-  id: text,
-  title: text,
-  state: oneOf("live", "removed"),
-  greatest: text,
-  modified: count,
-  ledger: digest,
-  current: mapOf(struct(archive)),
-  icon: nullable(struct(file)),
-  notes: text,
+const page = struct({
+  facts: digest,
+  html: struct(file),
+  csp: text,
+  share: struct(file),
+  brief: object,
 });
+const app = struct(
+  {
+    id: text,
+    title: text,
+    state: oneOf("live", "removed"),
+    greatest: text,
+    modified: count,
+    ledger: digest,
+    current: mapOf(struct(archive)),
+    icon: nullable(struct(file)),
+    notes: text,
+  },
+  { page },
+);
 const change = struct({ app: text, action: text, before: mapOf(text), after: mapOf(text) });
 
 export const LEDGER: Shape = struct({

@@ -44,8 +44,14 @@ export function mapOf(shape: Shape): Shape {
   };
 }
 
-/** An object with exactly these fields. */
-export function struct(fields: Readonly<Record<string, Shape>>): Shape {
+/** An object whose content is not looked at. */
+export const object = scalar("an object", isObject);
+
+/** An object with exactly these fields, and those of `optional` that it has. */
+export function struct(
+  fields: Readonly<Record<string, Shape>>,
+  optional: Readonly<Record<string, Shape>> = {},
+): Shape {
   return (value, path, problems) => {
     if (!isObject(value)) {
       problems.push(`${path} is ${shown(value)}, expected an object`);
@@ -55,8 +61,13 @@ export function struct(fields: Readonly<Record<string, Shape>>): Shape {
       if (Object.hasOwn(value, name)) shape(value[name], `${path}.${name}`, problems);
       else problems.push(`${path}.${name} is missing`);
     }
+    for (const [name, shape] of Object.entries(optional)) {
+      if (Object.hasOwn(value, name)) shape(value[name], `${path}.${name}`, problems);
+    }
     for (const name of Object.keys(value)) {
-      if (!Object.hasOwn(fields, name)) problems.push(`${path}.${name} is not a known field`);
+      if (!Object.hasOwn(fields, name) && !Object.hasOwn(optional, name)) {
+        problems.push(`${path}.${name} is not a known field`);
+      }
     }
   };
 }

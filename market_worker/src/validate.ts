@@ -64,9 +64,10 @@ export async function examine(
   const changed = Object.keys(next.apps).filter(
     (name) => !live || !same(next.apps[name], live.apps[name]),
   );
-  // Three for each app (both ledgers, icon), two for each archive (the file and its detail).
+  // Three for each app (both ledgers, icon), two for each archive (the file and its detail), and
+  // what a page is made of.
   const lookups = changed.reduce(
-    (sum, name) => sum + 3 + 2 * Object.keys(next.apps[name]?.current ?? {}).length,
+    (sum, name) => sum + 3 + lookupsOf(next.apps[name]),
     Object.keys(next.answers).length,
   );
   if (lookups > LIMITS.lookups) {
@@ -190,6 +191,7 @@ async function checkApp(
       ...added.map(([file, archive]) => blobExists(bucket, archive, file, problems)),
       ...added.map(([file, { detail }]) => blobExists(bucket, { sha256: detail }, `detail of ${file}`, problems)),
       app.icon ? iconExists(bucket, name, app, problems) : null,
+      ...pageBlobs(app).map((blob) => blobExists(bucket, blob, `page of ${name}`, problems)),
     ]);
   });
 }
@@ -287,6 +289,14 @@ async function iconExists(
   if (!app.icon) return;
   if (!IMAGE.test(app.icon.type)) problems.push(`icon of ${name} has the type ${app.icon.type}`);
   await blobExists(bucket, app.icon, `icon of ${name}`, problems);
+}
+
+function lookupsOf(app: App | undefined): number {
+  return app ? 2 * Object.keys(app.current).length + pageBlobs(app).length : 0;
+}
+
+function pageBlobs({ page }: App): readonly { readonly sha256: string; readonly size?: number }[] {
+  return page ? [page.html, page.share, { sha256: page.facts }] : [];
 }
 
 /** Blobs were hashed when they came in: that one exists, with its size, is enough. */

@@ -17,6 +17,7 @@ __all__ = [
     "FileEntry",
     "Ledger",
     "LedgerEntry",
+    "PageEntry",
     "archive_name",
 ]
 
@@ -32,7 +33,7 @@ def archive_name(app: str, version: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A blob that is served as a file: an icon. ``size`` in bytes, ``type`` a media type."""
+    """A blob that is served as a file: an icon, a page. ``size`` in bytes, ``type`` a media type."""
 
     sha256: str
     size: int
@@ -136,6 +137,46 @@ class ArchiveEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class PageEntry:
+    """The page of an app for people, as its publisher made it.
+
+    ``facts`` is the blob it was made from, ``html`` the finished page, ``csp`` the content
+    security policy it is served with, ``share`` the picture that links to it show. ``brief`` is
+    what the catalogue and the leaderboard say of the app (`market.pages.brief`): with it here,
+    a publisher prepares those without reading anything of the apps of others.
+    """
+
+    facts: str
+    html: FileEntry
+    csp: str
+    share: FileEntry
+    brief: Mapping[str, Any]
+
+    def to_json(self) -> Json:
+        """Return the stored form."""
+        return {
+            "facts": self.facts,
+            "html": self.html.to_json(),
+            "csp": self.csp,
+            "share": self.share.to_json(),
+            "brief": dict(self.brief),
+        }
+
+    @classmethod
+    def from_json(cls, fields: Fields) -> Self:
+        """Read the stored form; raises StoreCorrupt."""
+        entry = cls(
+            facts=fields.sha256("facts"),
+            html=fields.one("html", FileEntry.from_json),
+            csp=fields.text("csp"),
+            share=fields.one("share", FileEntry.from_json),
+            brief=fields.object("brief"),
+        )
+        fields.end()
+        return entry
+
+
+@dataclass(frozen=True, slots=True)
 class AppEntry:
     """One app of the catalogue.
 
@@ -143,7 +184,8 @@ class AppEntry:
     ``greatest`` is the highest version ever published, over all generations and through
     rollbacks: a later publish must be above it. ``modified`` (ms) is when its offer last
     changed. ``ledger`` is the blob that lists every archive the app ever had. ``notes`` are the
-    release notes of the newest publish, so that an interrupted one can finish its spec.
+    release notes of the newest publish, so that an interrupted one can finish its spec. ``page``
+    is missing where the publisher prepared none.
     """
 
     id: str
@@ -155,6 +197,7 @@ class AppEntry:
     current: Mapping[str, ArchiveEntry] = field(default_factory=dict)
     icon: FileEntry | None = None
     notes: str = ""
+    page: PageEntry | None = None
 
     @property
     def live(self) -> bool:
@@ -163,7 +206,9 @@ class AppEntry:
 
     def to_json(self) -> Json:
         """Return the stored form."""
-        return {
+        # Without a page no field: records from before there were pages keep their text.
+        page = {"page": self.page.to_json()} if self.page else {}
+        return page | {
             "id": self.id,
             "title": self.title,
             "state": self.state,
@@ -191,6 +236,7 @@ class AppEntry:
             current=fields.mapping("current", ArchiveEntry.from_json),
             icon=fields.optional("icon", FileEntry.from_json),
             notes=fields.text("notes"),
+            page=fields.one("page", PageEntry.from_json) if fields.has("page") else None,
         )
         if entry.live != bool(entry.current):
             raise fields.fault("current", f"does not fit the state {state}")

@@ -63,6 +63,10 @@ class Fields:
         except KeyError:
             raise self.fault(name, "is missing") from None
 
+    def has(self, name: str) -> bool:
+        """Say whether a field that may be absent is there."""
+        return name in self._rest
+
     def text(self, name: str) -> str:
         """Return a string."""
         value = self.take(name)
@@ -110,6 +114,13 @@ class Fields:
         value = self.take(name)
         if not isinstance(value, dict) or not all(isinstance(v, str) for v in value.values()):
             raise self.fault(name, "is not an object of texts")
+        return value
+
+    def object(self, name: str) -> dict[str, Any]:
+        """Return an object as it stands; its meaning is for who asked to check."""
+        value = self.take(name)
+        if not isinstance(value, dict):
+            raise self.fault(name, "is not an object")
         return value
 
     def each(self, name: str) -> Iterator["Fields"]:
