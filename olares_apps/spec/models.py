@@ -61,8 +61,10 @@ __all__ = [
 CONFLICT: Final = "conflict"
 """Type of the error for fields that are right alone and wrong together."""
 
+    "MeasuredMemory",
 
 class Closed(BaseModel):
+    "ModelAlternative",
     """Base of every part of a spec: unknown keys and silent conversions are errors."""
 
     model_config = ConfigDict(
@@ -130,6 +132,17 @@ class ModelRepo(Closed):
     """Stated size of what the server downloads in GB (10^9 bytes), for texts and budgets."""
 
 
+class ModelAlternative(Closed):
+    """The same model in another repository; the app does not download it."""
+
+    repo: RepoId
+    """Repository on the model hub, ``OWNER/NAME``."""
+    file: ModelPath
+    """Path of the file inside the repository; of a split GGUF, the first part."""
+    revision: Revision = "main"
+    """Commit or branch to look at."""
+
+
 class Model(Closed):
     """The model that the app serves, as its page names it."""
 
@@ -150,6 +163,9 @@ class Model(Closed):
 class MemoryPart(Closed):
     """One part of a stated GPU memory need."""
 
+    alternatives: list[ModelAlternative] = Field(default_factory=list)
+    """The model in other repositories: ``olapps lock`` reads their headers, and findings name
+    those that carry an MTP head which the target lacks."""
     part: Line
     """What takes the memory, for example ``weights`` or ``kv cache``."""
     gb: Annotated[float, Field(gt=0, le=2000)]
@@ -161,6 +177,35 @@ class Resources(Closed):
 
     cpu: Cpu = "4"
     """CPU request in cores."""
+class MeasuredMemory(Closed):
+    """GPU memory that the running server was seen to take, and in which configuration.
+
+    It counts, before any estimate, for a spec with exactly this configuration; the fields
+    below ``files`` are compared where the engine has such a setting.
+    """
+
+    mib: Annotated[int, Field(gt=0, le=2**22)]
+    """GPU memory of the server in MiB, after a prompt near the full context."""
+    source: Line
+    """Who measured it, when and how, or where it was published."""
+    hardware: Line = "olares-one"
+    """Hardware profile it was measured on."""
+    build: Line
+    """Build or image of the server: ``b11434``, or a whole image reference."""
+    files: Annotated[list[ModelPath], Field(min_length=1)]
+    """Model files that were loaded, as ``model.files`` names them."""
+    ctx: Annotated[int, Field(gt=0)]
+    """Configured context in tokens."""
+    kv: Line
+    """Type of the KV cache, for example ``q4_0``, or ``q8_0/q4_0`` for keys and values."""
+    parallel: Annotated[int, Field(gt=0)]
+    """Slots, or the most requests at a time."""
+    ubatch: Annotated[int, Field(gt=0)] = 512
+    """Physical batch in tokens."""
+    draft_n: Annotated[int, Field(ge=0)] = 0
+    """Most tokens drafted per step; 0 without speculation."""
+
+
     memory: Quantity = "24Gi"
     """Memory request."""
     cpu_limit: Cpu = "16"
@@ -176,6 +221,8 @@ class Resources(Closed):
 
 
 class Entrance(Closed):
+    gpu_measured: list[MeasuredMemory] = Field(default_factory=list)
+    """Measured GPU memory by configuration; one that matches the spec wins over every estimate."""
     """How a person or a client reaches the app."""
 
     title: EntranceTitle | None = None
