@@ -49,8 +49,10 @@ __all__ = [
     "Entrance",
     "License",
     "Licenses",
+    "MeasuredMemory",
     "MemoryPart",
     "Model",
+    "ModelAlternative",
     "ModelFile",
     "ModelRepo",
     "Protocol",
@@ -61,10 +63,8 @@ __all__ = [
 CONFLICT: Final = "conflict"
 """Type of the error for fields that are right alone and wrong together."""
 
-    "MeasuredMemory",
 
 class Closed(BaseModel):
-    "ModelAlternative",
     """Base of every part of a spec: unknown keys and silent conversions are errors."""
 
     model_config = ConfigDict(
@@ -158,25 +158,20 @@ class Model(Closed):
     """Files to download, the target first."""
     repos: list[ModelRepo] = Field(default_factory=list)
     """Repositories that the server downloads itself, for engines that do."""
+    alternatives: list[ModelAlternative] = Field(default_factory=list)
+    """The model in other repositories: ``olapps lock`` reads their headers, and findings name
+    those that carry an MTP head which the target lacks."""
 
 
 class MemoryPart(Closed):
     """One part of a stated GPU memory need."""
 
-    alternatives: list[ModelAlternative] = Field(default_factory=list)
-    """The model in other repositories: ``olapps lock`` reads their headers, and findings name
-    those that carry an MTP head which the target lacks."""
     part: Line
     """What takes the memory, for example ``weights`` or ``kv cache``."""
     gb: Annotated[float, Field(gt=0, le=2000)]
     """Its size in GB (10^9 bytes)."""
 
 
-class Resources(Closed):
-    """What the server container asks for and may use at most."""
-
-    cpu: Cpu = "4"
-    """CPU request in cores."""
 class MeasuredMemory(Closed):
     """GPU memory that the running server was seen to take, and in which configuration.
 
@@ -206,6 +201,11 @@ class MeasuredMemory(Closed):
     """Most tokens drafted per step; 0 without speculation."""
 
 
+class Resources(Closed):
+    """What the server container asks for and may use at most."""
+
+    cpu: Cpu = "4"
+    """CPU request in cores."""
     memory: Quantity = "24Gi"
     """Memory request."""
     cpu_limit: Cpu = "16"
@@ -216,13 +216,13 @@ class MeasuredMemory(Closed):
     """GPU memory that the app needs; by default computed from the model and its settings."""
     gpu_memory_parts: list[MemoryPart] = Field(default_factory=list)
     """A stated memory sum from a source; used when nothing better is known."""
+    gpu_measured: list[MeasuredMemory] = Field(default_factory=list)
+    """Measured GPU memory by configuration; one that matches the spec wins over every estimate."""
     disk: Quantity | None = None
     """Disk that the app needs; by default computed from the files it downloads."""
 
 
 class Entrance(Closed):
-    gpu_measured: list[MeasuredMemory] = Field(default_factory=list)
-    """Measured GPU memory by configuration; one that matches the spec wins over every estimate."""
     """How a person or a client reaches the app."""
 
     title: EntranceTitle | None = None
