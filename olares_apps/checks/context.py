@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from olares_apps.checks.listing import Listing, Published
     from olares_apps.checks.tools import Tools
     from olares_apps.findings import Finding
+    from olares_apps.fit.verdict import Thresholds
     from olares_apps.hardware import HardwareProfile
     from olares_apps.lock.model import Lock
     from olares_apps.spec.loader import LoadedSpec
@@ -50,9 +51,10 @@ class ChartContext:
     the archive's top folder, empty when there is none. ``generation`` is known for charts
     that were rendered from a spec; for others it is read from the manifest. ``spec`` gives
     texts their source and sizes, ``lock`` is the lock beside it, ``profile`` the device's
-    budget, ``images`` what is known of container images by reference, ``pictures`` the bytes
-    of icons and screenshots by URL, ``listing`` the folder or archive as it was found,
-    ``published`` what a market holds, ``tools`` the programs of this machine.
+    budget, ``thresholds`` its margins when not the usual ones, ``images`` what is known of
+    container images by reference, ``pictures`` the bytes of icons and screenshots by URL,
+    ``listing`` the folder or archive as it was found, ``published`` what a market holds,
+    ``tools`` the programs of this machine.
     """
 
     files: Mapping[str, bytes]
@@ -61,6 +63,7 @@ class ChartContext:
     spec: "LoadedSpec | None" = None
     lock: "Lock | None" = None
     profile: "HardwareProfile | None" = None
+    thresholds: "Thresholds | None" = None
     images: "Mapping[str, ImageFacts]" = field(default_factory=dict)
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     listing: "Listing | None" = None
@@ -357,12 +360,18 @@ class ChartContext:
 
     @cached_property
     def lock_findings(self) -> "Sequence[Finding]":
-        """Return what the lock says about the spec; nothing without spec, lock or profile."""
-        if self.spec is None or self.lock is None or self.profile is None:
+        """Return what the lock says about the spec; nothing without spec and profile.
+
+        Without a lock only a measured figure of GPU memory can be judged.
+        """
+        if self.spec is None or self.profile is None:
+            return ()
+        if self.lock is None and not self.spec.spec.resources.gpu_measured:
             return ()
         from olares_apps.lock.findings import lock_findings
 
-        return lock_findings(self.spec.spec, self.lock, None, self.profile)
+        margins = {"thresholds": self.thresholds} if self.thresholds else {}
+        return lock_findings(self.spec.spec, self.lock, None, self.profile, **margins)
 
     # Places
 
