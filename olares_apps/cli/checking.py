@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 
 from olares_apps.checks.context import ChartContext
@@ -64,7 +65,7 @@ def check_path(path: Path, *, tools: bool) -> Checked:
         source.files,
         folder=source.folder,
         listing=source.listing,
-        profile=load_profile("olares-one"),
+        profile=_profile("olares-one"),
         tools=SystemTools() if tools else None,
     )
     return Checked(run_rules(context, groups=_groups(tools)), 1, {})
@@ -96,14 +97,26 @@ def install_lint(app: str, files: Mapping[str, bytes], olares: OlaresVersion) ->
     ]
 
 
+# Read once a run: checks of many specs ask for the same few.
+_profile = cache(load_profile)
+
+
 def _check(
     bench: Workbench, loaded: LoadedSpec, charts: Sequence[ChartTree], tools: Tools | None
 ) -> list[Finding]:
     changes = bench.workspace.config.checks.severity
-    profile, lock = load_profile(loaded.spec.hardware), bench.lock(loaded)
+    profile, lock = _profile(loaded.spec.hardware), bench.lock(loaded)
+    known = bench.with_lock(loaded)
     found = [
         run_rules(
-            ChartContext.of_tree(chart, spec=loaded, lock=lock, profile=profile, tools=tools),
+            ChartContext.of_tree(
+                chart,
+                spec=known,
+                lock=lock,
+                profile=profile,
+                thresholds=bench.thresholds,
+                tools=tools,
+            ),
             groups=_groups(tools is not None),
             severities=_lowered(changes),
         )

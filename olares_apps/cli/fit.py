@@ -43,18 +43,14 @@ _LARGEST = 2**26
 @click.option(
     "--error-below",
     type=click.IntRange(min=0),
-    default=256,
-    show_default=True,
     metavar="MIB",
-    help="Free GPU memory below which it does not fit.",
+    help="Free GPU memory below which it does not fit; by default fit.error_below_mib.",
 )
 @click.option(
     "--warn-below",
     type=click.IntRange(min=0),
-    default=1024,
-    show_default=True,
     metavar="MIB",
-    help="Free GPU memory below which it is tight.",
+    help="Free GPU memory below which it is tight; by default fit.warn_below_mib.",
 )
 @click.option(
     "--svg",
@@ -70,8 +66,8 @@ def command(
     hardware: str | None,
     contexts: str,
     gguf: Path | None,
-    error_below: int,
-    warn_below: int,
+    error_below: int | None,
+    warn_below: int | None,
     picture: Path | None,
     root: Path | None,
     output: str,
@@ -89,12 +85,17 @@ def command(
     from olares_apps.lock.file import lock_path
     from olares_apps.lock.fit_report import fit_report, report_dict
     from olares_apps.lock.fit_svg import svg
+    from olares_apps.lock.measured_memory import matching_figure, mismatches
     from olares_apps.lock.model import Lock
     from olares_apps.lock.need import fit_case
 
     wanted = _contexts(contexts)
-    thresholds = Thresholds(error_below * _MIB, warn_below * _MIB)
     bench = open_workbench(root)
+    margins = bench.workspace.config.fit
+    thresholds = Thresholds(
+        (margins.error_below_mib if error_below is None else error_below) * _MIB,
+        (margins.warn_below_mib if warn_below is None else warn_below) * _MIB,
+    )
     loaded = bench.workspace.select([name])[0]
     spec, lock = loaded.spec, bench.lock(loaded)
     device = Device(load_profile(hardware or spec.hardware), thresholds)
@@ -114,7 +115,14 @@ def command(
     locked = lock.file(target.repo, target.file) if lock and target else None
     title = gguf.name if gguf else target.file if target else loaded.name
     report = fit_report(
-        title, case, device, contexts=wanted, others=locked.others if locked else None
+        title,
+        case,
+        device,
+        contexts=wanted,
+        others=locked.others if locked else None,
+        # A figure of the spec's own file says nothing about another one.
+        measured=None if gguf else matching_figure(spec, device.profile),
+        unused=() if gguf else mismatches(spec, device.profile),
     )
     if picture:
         picture.write_text(svg(report), encoding="utf-8")
@@ -159,6 +167,15 @@ def _print(report: "FitReport") -> None:
     verdict, profile = report.verdict, report.device.profile
     click.echo(f"{report.title} on {profile.title}, build {report.case.behaviour.build}")
     click.echo(f"{verdict.state}: {verdict.message}")
+    if verdict.measured:
+        apart = verdict.estimated - verdict.need
+        click.echo(
+            f"measured {verdict.need / _MIB:.0f} MiB ({verdict.measured.provenance}); estimated "
+            f"{verdict.estimated / _MIB:.0f} MiB, {abs(apart) / verdict.need:.1%} "
+            f"{'above' if apart >= 0 else 'below'}"
+        )
+    for reason in report.unused:
+        click.echo(f"not used: {reason}")
     for problem in verdict.problems:
         click.echo(f"does not start: {problem}")
     click.echo()

@@ -22,12 +22,14 @@ def command(name: str, root: Path | None, output: str) -> None:
     from olares_apps.engines.files import stored_files
     from olares_apps.engines.registry import get_engine
     from olares_apps.generations import GENERATIONS
+    from olares_apps.lock.apply import exact_files
     from olares_apps.render.versions import archive_version
 
     bench = open_workbench(root)
     loaded = bench.workspace.select([name])[0]
-    spec = loaded.spec
-    files = stored_files(spec.model.files)
+    lock = bench.lock(loaded)
+    spec = bench.with_lock(loaded).spec
+    files = exact_files(stored_files(spec.model.files), lock)
     launch = get_engine(spec.engine.type).launch(spec, files)
     versions = {
         item.name: archive_version(spec.version, GENERATIONS.index(item))
@@ -42,7 +44,16 @@ def command(name: str, root: Path | None, output: str) -> None:
         "versions": versions,
         "image": spec.engine.image,
         "command": [*launch.command, *launch.argv],
-        "files": [{"repo": f.repo, "revision": f.revision, "path": f.path} for f in files],
+        "files": [
+            {
+                "repo": file.repo,
+                "revision": file.revision,
+                "path": file.path,
+                "size": file.size,
+                "sha256": file.sha256,
+            }
+            for file in files
+        ],
         "facts": all_facts(spec),
     }
     if output == "json":
@@ -52,7 +63,10 @@ def command(name: str, root: Path | None, output: str) -> None:
     out.table(["GENERATION", "VERSION"], [[key, value] for key, value in versions.items()])
     click.echo(f"image    {spec.engine.image}")
     for file in files:
-        click.echo(f"file     {file.repo} {file.remote} -> {file.path}")
+        size = "" if file.size is None else f", {file.size / 10**9:.2f} GB"
+        click.echo(
+            f"file     {file.repo} {file.remote} ({file.revision[:12]}{size}) -> {file.path}"
+        )
     click.echo("command  " + shlex.join(result["command"]))
     click.echo("facts")
     for key, value in _flat(result["facts"]):

@@ -1,7 +1,7 @@
 """What most commands begin with: the workspace, its templates, its specs ready to render."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,9 @@ from typing import Any
 from olares_apps.cli.stores import workspace_root
 from olares_apps.engines.registry import get_engine, spec_model
 from olares_apps.errors import Problem, RenderError, SpecError, UnknownName
+from olares_apps.fit.verdict import MIB, Thresholds
 from olares_apps.generations import GENERATIONS, Generation, get_generation
+from olares_apps.lock.apply import apply_lock
 from olares_apps.lock.errors import Contradiction
 from olares_apps.lock.file import load_lock
 from olares_apps.lock.model import Lock
@@ -77,12 +79,31 @@ class Workbench:
             problem = Problem(error.message, field=error.kind.split()[0], hint=error.hint)
             raise loaded.located(SpecError([problem])) from None
         except Contradiction as error:
-            problem = Problem(error.message, field=error.field, hint=error.hint)
-            raise loaded.located(SpecError([problem])) from None
+            raise self._denied(loaded, error) from None
 
     def lock(self, loaded: LoadedSpec) -> Lock | None:
         """Return the lock beside a spec, None when there is none; raises LockBroken."""
         return load_lock(self.workspace.root / loaded.path)
+
+    def with_lock(self, loaded: LoadedSpec) -> LoadedSpec:
+        """Return a spec with the commits, sizes and digests that its lock knows.
+
+        Raises SpecError, with file and line, where spec and lock disagree.
+        """
+        try:
+            return replace(loaded, spec=apply_lock(loaded.spec, self.lock(loaded)))
+        except Contradiction as error:
+            raise self._denied(loaded, error) from None
+
+    @property
+    def thresholds(self) -> Thresholds:
+        """Return the free GPU memory below which this workspace sees an error or a warning."""
+        margins = self.workspace.config.fit
+        return Thresholds(margins.error_below_mib * MIB, margins.warn_below_mib * MIB)
+
+    def _denied(self, loaded: LoadedSpec, error: Contradiction) -> SpecError:
+        problem = Problem(error.message, field=error.field, hint=error.hint)
+        return loaded.located(SpecError([problem]))
 
     def chart(
         self, ready: Renderable, generation: Generation, version: str | None = None

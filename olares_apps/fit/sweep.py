@@ -13,7 +13,14 @@ from olares_apps.fit.gguf_facts import GgufFacts
 from olares_apps.fit.gguf_shards import missing_shards, parse_shard_name
 from olares_apps.fit.memory_model import MemoryEstimate, estimate
 from olares_apps.fit.memory_request import CELL_STEP, MemoryRequest
-from olares_apps.fit.verdict import DEFAULT_THRESHOLDS, FitState, Thresholds, Verdict, judge
+from olares_apps.fit.verdict import (
+    DEFAULT_THRESHOLDS,
+    FitState,
+    Measured,
+    Thresholds,
+    Verdict,
+    judge,
+)
 from olares_apps.hardware import HardwareProfile
 
 __all__ = [
@@ -44,9 +51,15 @@ class Device:
     thresholds: Thresholds = DEFAULT_THRESHOLDS
     other_apps: int = 0
 
-    def judge(self, found: MemoryEstimate) -> Verdict:
-        """Judge an estimate on this device."""
-        return judge(found, self.profile, self.thresholds, other_apps=self.other_apps)
+    def judge(self, found: MemoryEstimate, measured: Measured | None = None) -> Verdict:
+        """Judge an estimate on this device, or the measured figure in its place."""
+        return judge(
+            found,
+            self.profile,
+            self.thresholds,
+            measured=measured,
+            other_apps=self.other_apps,
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -160,13 +160,14 @@ def judge_need(
 def required_gpu_memory(need: int, profile: HardwareProfile) -> int:
     """Return the GPU memory that a manifest should ask for, in bytes.
 
-    The need rounded up to a whole Gi, because that is what a manifest states. Where that
-    would pass the usable memory of the card, the usable memory in whole Mi: a value above it
-    makes the device refuse the install. A need that does not fit gets the same cap; it is
-    the verdict that says so.
+    The need rounded up to a whole Gi, because that is what people read. Where that would pass
+    the usable memory of the card, the need rounded up to a whole Mi: a device refuses an app
+    that asks for more than it has. A need that does not fit is capped at the usable memory;
+    it is the verdict that says so.
     """
+    usable = profile.usable_bytes // MIB * MIB
     whole = -(-need // GIB) * GIB
-    return min(whole, profile.usable_bytes // MIB * MIB)
+    return whole if whole <= usable else min(-(-need // MIB) * MIB, usable)
 
 
 def _gib(size: int, digits: int = 1) -> str:

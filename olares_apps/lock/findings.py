@@ -13,9 +13,16 @@ from olares_apps.findings import Finding, Severity
 from olares_apps.fit.behaviours import BuildBehaviour
 from olares_apps.fit.mtp import MtpState, check_mtp
 from olares_apps.fit.sweep import Device, FileRow, largest_context, other_files
-from olares_apps.fit.verdict import DEFAULT_THRESHOLDS, FitState, Thresholds
+from olares_apps.fit.verdict import (
+    DEFAULT_THRESHOLDS,
+    FitState,
+    Thresholds,
+    Verdict,
+    judge_need,
+)
 from olares_apps.hardware import HardwareProfile
 from olares_apps.lock.apply import contradictions
+from olares_apps.lock.measured_memory import matching_figure, mismatches
 from olares_apps.lock.model import Lock, LockedImage
 from olares_apps.lock.need import FitCase, fit_case
 from olares_apps.spec.models import AppSpec
@@ -26,6 +33,7 @@ RULES: Final = ("model-fits", "mtp-head", "model-file", "image-exists", "lock-st
 
 _GIB: Final = 2**30
 _LOCK: Final = "run olapps lock"
+_MEASURE: Final = "measure again, or remove the record from resources.gpu_measured"
 # States of the MTP rule in which the server may well draft, but nobody looked.
 _OPEN: Final = frozenset({MtpState.UNKNOWN_BUILD})
 
@@ -41,13 +49,15 @@ def lock_findings(
     """Return every finding about a spec and its lock.
 
     ``behaviour`` replaces that of the spec's build when given. A spec without a lock gets one
-    ``lock-stale`` warning, since nothing else can be said.
+    ``lock-stale`` warning, and only a measured figure of its GPU memory can be judged.
     """
+    device = Device(profile, thresholds)
     if lock is None:
         if not spec.model.files:
             return []
         message = "nothing is known about the model files and images: there is no lock"
-        return [_finding(spec, "lock-stale", Severity.WARNING, message, _LOCK)]
+        stale = _finding(spec, "lock-stale", Severity.WARNING, message, _LOCK)
+        return [stale, *_measured(spec, device)]
     case = fit_case(spec, lock)
     if case and behaviour:
         case = FitCase(case.facts, case.request, behaviour, case.drafter)
@@ -56,7 +66,7 @@ def lock_findings(
         *_stale(spec, lock),
         *_images(spec, lock, profile),
         *(_head(spec, lock, case) if case else ()),
-        *(_fits(spec, lock, case, Device(profile, thresholds)) if case else ()),
+        *(_fits(spec, lock, case, device) if case else _measured(spec, device)),
     ]
 
 
@@ -87,7 +97,7 @@ def _stale(spec: AppSpec[Any], lock: Lock) -> Iterator[Finding]:
         what = f"{file.repo}/{file.file}"
         if entry is None:
             message = f"{what} is not in the lock"
-        elif entry.requested != file.revision:
+        elif file.revision not in (entry.requested, entry.commit):
             message = f"{what} is locked for revision {entry.requested}, not {file.revision}"
         elif entry.origin.state == "stated":
             message = f"{what} is stated by hand and was never compared with the hub"
@@ -160,11 +170,22 @@ def _head_hint(lock: Lock) -> str:
 
 def _fits(spec: AppSpec[Any], lock: Lock, case: FitCase, device: Device) -> Iterator[Finding]:
     try:
-        verdict = device.judge(case.estimate())
+        found = case.estimate()
     except UnknownName as error:
         message = f"memory cannot be estimated: {error.message}"
         yield _finding(spec, "model-fits", Severity.WARNING, message, error.hint or "")
+        yield from _measured(spec, device)
         return
+    measured = matching_figure(spec, device.profile)
+    verdict = device.judge(found, measured)
+    exact = sum(part.bytes for part in found.parts if part.where == "gpu" and part.is_exact)
+    if measured and measured.gpu_bytes < exact:
+        message = (
+            f"the measured {measured.gpu_bytes / _GIB:.1f} GiB ({measured.provenance}) are less "
+            f"than weights and caches alone take, {exact / _GIB:.1f} GiB"
+        )
+        hint = "measure again, in MiB, after a long prompt"
+        yield _finding(spec, "model-fits", Severity.WARNING, message, hint)
     for problem in verdict.problems:
         if "no MTP layers" not in problem:  # that is mtp-head's to say
             yield _finding(spec, "model-fits", Severity.ERROR, problem)
@@ -172,7 +193,10 @@ def _fits(spec: AppSpec[Any], lock: Lock, case: FitCase, device: Device) -> Iter
         is_error = verdict.state is FitState.DOES_NOT_FIT
         severity = Severity.ERROR if is_error else Severity.WARNING
         hint = _what_fits(lock, case, device) if is_error else ""
-        yield _finding(spec, "model-fits", severity, verdict.message, hint)
+        yield _finding(spec, "model-fits", severity, _said(verdict), hint)
+    if measured is None:
+        for reason in mismatches(spec, device.profile):
+            yield _finding(spec, "model-fits", Severity.INFO, reason, _MEASURE)
     for warning in verdict.warnings:
         yield _finding(spec, "model-fits", Severity.WARNING, warning)
     stated = spec.resources.gpu_memory_parts
@@ -185,6 +209,26 @@ def _fits(spec: AppSpec[Any], lock: Lock, case: FitCase, device: Device) -> Iter
         yield _finding(
             spec, "model-fits", Severity.WARNING, message, "correct resources.gpu_memory_parts"
         )
+
+
+def _said(verdict: Verdict) -> str:
+    """Return the verdict's message, with where a measured figure is from."""
+    measured = verdict.measured
+    return f"{verdict.message} (measured: {measured.provenance})" if measured else verdict.message
+
+
+def _measured(spec: AppSpec[Any], device: Device) -> Iterator[Finding]:
+    """Judge a measured figure where nothing can be estimated."""
+    measured = matching_figure(spec, device.profile)
+    if measured is None:
+        for reason in mismatches(spec, device.profile):
+            yield _finding(spec, "model-fits", Severity.INFO, reason, _MEASURE)
+        return
+    state, message = judge_need(measured.gpu_bytes, device.profile, device.thresholds)
+    if state is not FitState.FITS:
+        severity = Severity.ERROR if state is FitState.DOES_NOT_FIT else Severity.WARNING
+        message = f"{message} (measured: {measured.provenance})"
+        yield _finding(spec, "model-fits", severity, message)
 
 
 def _what_fits(lock: Lock, case: FitCase, device: Device) -> str:

@@ -18,7 +18,7 @@ from olares_apps.fit.sweep import (
     levers,
     other_files,
 )
-from olares_apps.fit.verdict import Verdict, required_gpu_memory
+from olares_apps.fit.verdict import Measured, Verdict, required_gpu_memory
 from olares_apps.lock.need import FitCase
 
 __all__ = ["FitReport", "fit_report", "report_dict"]
@@ -29,7 +29,8 @@ class FitReport:
     """One configuration on one device, and what else would fit.
 
     ``contexts``, ``kv_types``, ``levers`` and ``files`` answer for the model alone: a separate
-    draft model counts with what it takes at the configured context.
+    draft model counts with what it takes at the configured context. They are estimates, also
+    where a measured figure decides the verdict; ``unused`` are reasons why others do not.
     """
 
     title: str
@@ -43,6 +44,7 @@ class FitReport:
     kv_types: Mapping[str, LargestContext]
     levers: tuple[LeverRow, ...]
     files: tuple[FileRow, ...]
+    unused: tuple[str, ...] = ()
 
     @property
     def manifest_bytes(self) -> int:
@@ -57,11 +59,14 @@ def fit_report(
     *,
     contexts: Sequence[int] | None = None,
     others: Mapping[str, int] | None = None,
+    measured: Measured | None = None,
+    unused: Sequence[str] = (),
 ) -> FitReport:
     """Work out the report; ``contexts`` None takes a sweep up to the trained context.
 
-    ``others`` are further files of the repository with their sizes in bytes. Raises UnknownName
-    for a cache type that is not in the table.
+    ``others`` are further files of the repository with their sizes in bytes; ``measured`` is
+    the figure that wins over the estimate. Raises UnknownName for a cache type that is not in
+    the table.
     """
     found = case.estimate()
     drafter = sum(
@@ -76,13 +81,14 @@ def fit_report(
         case=case,
         device=device,
         estimate=found,
-        verdict=device.judge(found),
+        verdict=device.judge(found, measured),
         mtp=check_mtp(facts, behaviour, file=title, drafter=case.drafter),
         largest=largest_context(facts, request, behaviour, rest),
         contexts=context_sweep(facts, request, behaviour, rest, contexts),
         kv_types=largest_per_kv_type(facts, request, behaviour, rest),
         levers=levers(facts, request, behaviour, rest),
         files=other_files(facts, request, behaviour, rest, list((others or {}).items())),
+        unused=tuple(unused),
     )
 
 
@@ -97,6 +103,10 @@ def report_dict(report: FitReport) -> dict[str, Any]:
         | {
             "message": verdict.message,
             "estimated": verdict.estimated,
+            "measured": None
+            if verdict.measured is None
+            else {"bytes": verdict.measured.gpu_bytes, "source": verdict.measured.provenance},
+            "measured_unused": list(report.unused),
             "usable": verdict.usable,
             "reported": verdict.reported,
             "problems": list(verdict.problems),

@@ -12,10 +12,11 @@ from olares_apps.fit.memory_model import MemoryEstimate, estimate
 from olares_apps.fit.memory_request import MemoryRequest
 from olares_apps.fit.verdict import judge, required_gpu_memory
 from olares_apps.hardware import HardwareProfile
+from olares_apps.lock.measured_memory import matching_figure
 from olares_apps.lock.model import Lock
 from olares_apps.spec.models import AppSpec
 
-__all__ = ["FitCase", "behaviour_named", "fit_case", "gpu_need", "memory_request"]
+__all__ = ["FitCase", "behaviour_named", "fit_case", "gpu_need", "known_need", "memory_request"]
 
 # Images built with GGML_CUDA_NO_VMM (the Dockerfiles of their author's articles, May 2026).
 _NO_VMM_IMAGES: Final = frozenset({"docker.io/aamsellem/llama-cpp-mtp"})
@@ -110,15 +111,23 @@ def _stated_size(spec: AppSpec[Any], role: str) -> int:
 
 
 def gpu_need(spec: AppSpec[Any], lock: Lock | None, profile: HardwareProfile) -> int | None:
-    """Return the GPU memory that the manifest should ask for, in bytes.
+    """Return the GPU memory that the manifest should ask for, in bytes, None when not known."""
+    need = known_need(spec, lock, profile)
+    return None if need is None else required_gpu_memory(need, profile)
 
-    None when nothing can be computed: no header facts, or a cache type without a layout.
+
+def known_need(spec: AppSpec[Any], lock: Lock | None, profile: HardwareProfile) -> int | None:
+    """Return the GPU memory that an app needs, in bytes.
+
+    A measured figure of this configuration wins over the estimate. None when there is neither:
+    no header facts, or a cache type without a layout.
     """
+    if measured := matching_figure(spec, profile):
+        return measured.gpu_bytes
     case = fit_case(spec, lock)
     if case is None:
         return None
     try:
-        need = judge(case.estimate(), profile).need
+        return judge(case.estimate(), profile).need
     except UnknownName:
         return None
-    return required_gpu_memory(need, profile)

@@ -96,9 +96,8 @@ class Renderable:
         lock: Lock | None = None,
     ) -> None:
         profile = hardware or _profile(spec.hardware)
-        files, need = stored_files(spec.model.files), None
+        files, need = stored_files(spec.model.files), gpu_need(spec, lock, profile)
         if lock:
-            need = gpu_need(spec, lock, profile)
             spec = apply_lock(spec, lock)
             files = exact_files(stored_files(spec.model.files), lock)
         self.spec = spec

@@ -1,9 +1,9 @@
 """olapps.toml: what a workspace says about itself."""
 
 import re
-from typing import Annotated, Final, Literal
+from typing import Annotated, Final, Literal, Self
 
-from pydantic import AfterValidator, Field, StrictStr
+from pydantic import AfterValidator, Field, StrictStr, model_validator
 
 from olares_apps.errors import UnknownName, nearest
 from olares_apps.generations import GENERATIONS
@@ -13,6 +13,7 @@ from olares_apps.spec.types import Identifier, Line, Url
 __all__ = [
     "CONFIG_FILE",
     "ChecksConfig",
+    "FitConfig",
     "Folders",
     "MarketConfig",
     "PublisherConfig",
@@ -77,6 +78,8 @@ class Folders(Closed):
     """Icons, ``<app>.png``."""
     templates: Folder = "templates"
     """Templates that replace single built-in ones; the folder need not exist."""
+    images: Folder = "images"
+    """Image recipes; the folder need not exist."""
 
 
 class SourceConfig(Closed):
@@ -126,6 +129,24 @@ class ChecksConfig(Closed):
     """Changes by rule id."""
 
 
+class FitConfig(Closed):
+    """When a model counts as fitting into GPU memory."""
+
+    error_below_mib: Annotated[int, Field(ge=0, le=2**20)] = 256
+    """Free GPU memory in MiB below which a model does not fit: an error."""
+    warn_below_mib: Annotated[int, Field(ge=0, le=2**20)] = 1024
+    """Free GPU memory in MiB below which it is tight: a warning; not below the former."""
+
+    @model_validator(mode="after")
+    def _grow(self) -> Self:
+        if self.error_below_mib > self.warn_below_mib:
+            raise ValueError(
+                f"error_below_mib {self.error_below_mib} is above "
+                f"warn_below_mib {self.warn_below_mib}"
+            )
+        return self
+
+
 class WorkspaceConfig(Closed):
     """A whole olapps.toml."""
 
@@ -139,5 +160,7 @@ class WorkspaceConfig(Closed):
     """Where to publish."""
     checks: ChecksConfig = ChecksConfig()
     """How checks behave."""
+    fit: FitConfig = FitConfig()
+    """Margins of GPU memory."""
     generations: Annotated[list[GenerationName], Field(min_length=1)] = _NAMES
     """Generations to render; by default all."""

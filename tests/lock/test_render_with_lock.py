@@ -12,7 +12,7 @@ from olares_apps.generations import GENERATIONS
 from olares_apps.hardware import load_profile
 from olares_apps.lock.errors import Contradiction
 from olares_apps.lock.model import Lock
-from olares_apps.lock.need import fit_case, gpu_need
+from olares_apps.lock.need import fit_case, gpu_need, known_need
 from olares_apps.render import render_chart
 from olares_apps.render.chart import ChartTree
 from olares_apps.render.templates import load_templates
@@ -64,8 +64,11 @@ def test_a_need_near_the_cards_limit_is_asked_for_in_mib():
     text = spec_text(("ctx: 32768", "ctx: 262144\n  kv: {k: f16, v: f16}"), MTP, ("17.2", "17.6"))
     size = 17_600_000_000
     lock = lock_of(file_of(size=size, gguf=facts_35b(size).to_dict()))
+    need = known_need(load(text).spec, lock, ONE)
+    assert need is not None
+    assert 23 * 1024 < need / 2**20 < ONE.gpu_memory_usable_mib
     spec = chart(text, lock).manifest["spec"]
-    assert f"{ONE.gpu_memory_usable_mib}Mi" in {str(value) for value in spec.values()}
+    assert f"{-(-need // 2**20)}Mi" in {str(value) for value in spec.values()}
 
 
 def test_a_stated_need_wins():

@@ -10,6 +10,7 @@ from olares_apps.checks.rule import Found, Group, RuleBook
 from olares_apps.checks.shape import as_map, as_maps, as_text, dig, size
 from olares_apps.checks.workloads import Workload, workloads
 from olares_apps.findings import Severity
+from olares_apps.lock.need import known_need
 
 __all__ = ["rules"]
 
@@ -235,6 +236,10 @@ def _need(context: ChartContext) -> tuple[int, str] | None:
     if context.spec is None:
         return None
     spec = context.spec.spec
+    if context.profile is not None:
+        known = known_need(spec, context.lock, context.profile)
+        if known is not None:
+            return known, "measured, or estimated from the model's header"
     stated = spec.resources.gpu_memory_parts
     if stated:
         gigabytes = sum(part.gb for part in stated)
@@ -272,6 +277,7 @@ def _cuda(context: ChartContext) -> Iterator[Found]:
                 f"'{context.profile.name if context.profile else ''}' ({server.container.image})",
                 server.container.image,
                 hint=f"use an image built for CUDA {ceiling} or older",
+                field=context.field_of_image(server.container),
             )
 
 
@@ -307,6 +313,7 @@ def _capability(context: ChartContext) -> Iterator[Found]:
                 + (": PTX is compiled on the first start, which is slow" if by_ptx else ""),
                 container.image,
                 hint=f"use an image compiled for {sm}",
+                field=context.field_of_image(container),
                 severity=Severity.WARNING if by_ptx else None,
             )
 
@@ -334,6 +341,7 @@ def _tools(context: ChartContext) -> Iterator[Found]:
                     f"image {server.container.image} has no {tool}",
                     f"{tool} ",
                     hint="download in an init container with an image that has it",
+                    field=context.field_of_image(server.container),
                 )
         binary = server.command.binary if server.command else ""
         if facts.server and binary.startswith("/") and binary != facts.server:
@@ -342,6 +350,7 @@ def _tools(context: ChartContext) -> Iterator[Found]:
                 f"server path {binary}, image provides {facts.server}",
                 binary,
                 hint=f"start {facts.server}",
+                field=context.field_of_image(server.container),
             )
 
 
