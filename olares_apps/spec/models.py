@@ -8,17 +8,29 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Annotated, ClassVar, Final, Generic, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from olares_apps.spec.bench import BenchRecord, BenchRun, Protocol
+from olares_apps.spec.closed import Closed
 from olares_apps.spec.rules import conflicts
+from olares_apps.spec.structure import (
+    Entrance,
+    FurtherEntrance,
+    InitStep,
+    Service,
+    Setting,
+    Support,
+    Variant,
+    Volume,
+)
 from olares_apps.spec.types import (
     Alias,
     AppName,
     ArgumentText,
     Cpu,
-    EntranceTitle,
     EnvName,
+    FilePath,
     Identifier,
     Image,
     Line,
@@ -62,18 +74,6 @@ __all__ = [
 
 CONFLICT: Final = "conflict"
 """Type of the error for fields that are right alone and wrong together."""
-
-
-class Closed(BaseModel):
-    """Base of every part of a spec: unknown keys and silent conversions are errors."""
-
-    model_config = ConfigDict(
-        extra="forbid",
-        frozen=True,
-        strict=True,
-        allow_inf_nan=False,
-        use_attribute_docstrings=True,
-    )
 
 
 class License(Closed):
@@ -152,10 +152,15 @@ class Model(Closed):
     """Class of the model in a few words, for example ``35B MoE-A3B + MTP``."""
     native_ctx: Annotated[int, Field(ge=256, le=2**26)]
     """Longest context the model was trained for, in tokens."""
-    modalities: list[Literal["text", "vision", "audio", "speech", "image", "video"]] = ["text"]
+    modalities: list[Literal["text", "vision", "audio", "speech", "image", "video"]] = Field(
+        default=["text"]
+    )
     """What goes in and comes out."""
     files: list[ModelFile] = Field(default_factory=list)
     """Files to download, the target first."""
+    folder: Literal["app", "shared"] = "app"
+    """Where they lie: in the app's own folder, or in the one that all apps share, where a second
+    app finds them too. Releases before 1.12.6 have no shared folder."""
     repos: list[ModelRepo] = Field(default_factory=list)
     """Repositories that the server downloads itself, for engines that do."""
     alternatives: list[ModelAlternative] = Field(default_factory=list)
@@ -211,7 +216,7 @@ class Resources(Closed):
     cpu_limit: Cpu = "16"
     """CPU limit in cores."""
     memory_limit: Quantity = "40Gi"
-    """Memory limit."""
+    """Memory limit; the shared memory of an engine that uses it comes on top."""
     gpu_memory: Quantity | None = None
     """GPU memory that the app needs; by default computed from the model and its settings."""
     gpu_memory_parts: list[MemoryPart] = Field(default_factory=list)
@@ -220,78 +225,6 @@ class Resources(Closed):
     """Measured GPU memory by configuration; one that matches the spec wins over every estimate."""
     disk: Quantity | None = None
     """Disk that the app needs; by default computed from the files it downloads."""
-
-
-class Entrance(Closed):
-    """How a person or a client reaches the app."""
-
-    title: EntranceTitle | None = None
-    """Title under the icon; by default the app's title without the characters not allowed."""
-    auth_level: Literal["public", "private", "internal"] = "internal"
-    """Who gets in: everybody, logged-in users, or the device's own network."""
-    open_method: Literal["default", "iframe", "window"] = "window"
-    """How the desktop opens it."""
-
-
-class BenchRun(Closed):
-    """One measured run."""
-
-    tps: Annotated[float, Field(gt=0)]
-    """Decoding speed in tokens per second."""
-    drafted: Annotated[int, Field(ge=0)] | None = None
-    """Tokens that the draft proposed."""
-    accepted: Annotated[int, Field(ge=0)] | None = None
-    """Drafted tokens that the model accepted."""
-    seconds: Annotated[float, Field(gt=0)] | None = None
-    """Wall time of the run in seconds."""
-
-
-class Protocol(Closed):
-    """How a speed was measured; two records compare only when their protocols agree."""
-
-    prompt: Text
-    """What the model was asked for."""
-    tokens: Annotated[int, Field(gt=0)]
-    """Tokens generated per run."""
-    streams: Annotated[int, Field(gt=0)] = 1
-    """Requests at a time."""
-    sampler: dict[str, float] = Field(default_factory=dict)
-    """Sampler settings, for example ``temp: 0.6``."""
-    warmup: Line = "none"
-    """What ran before the first counted run."""
-    filled_ctx: Annotated[int, Field(ge=0)] | None = None
-    """Tokens already in the context when decoding began; null when not recorded."""
-
-
-class BenchRecord(Closed):
-    """A measured speed with its protocol and provenance."""
-
-    id: Identifier
-    """Name of the record inside the spec; texts write its hyphens as ``_``."""
-    ctx: Annotated[int, Field(gt=0)]
-    """Configured context in tokens."""
-    tps: Annotated[float, Field(gt=0)]
-    """Mean decoding speed in tokens per second."""
-    tps_range: Annotated[list[float], Field(min_length=2, max_length=2)] | None = None
-    """Slowest and fastest run, when the single runs are not listed."""
-    runs: Annotated[int, Field(gt=0)] | None = None
-    """Number of runs behind the mean; null when the source does not say."""
-    details: list[BenchRun] = Field(default_factory=list)
-    """The single runs, when the source lists them."""
-    acceptance: Annotated[float, Field(ge=0, le=100)] | None = None
-    """Accepted share of the drafted tokens in per cent."""
-    protocol: Protocol
-    """How it was measured."""
-    hardware: Line = "olares-one"
-    """Hardware profile it ran on."""
-    image: Image
-    """Image it ran in."""
-    model_file: ModelPath
-    """Model file it ran with."""
-    version: Version | None = None
-    """Version of the app at that time."""
-    source: Line
-    """Where the figure was published."""
 
 
 class Release(Closed):
@@ -366,7 +299,7 @@ class AppSpec(Closed, Generic[EngineT]):
     """Free text in English."""
     locales: dict[Locale, AppText] = Field(default_factory=dict)
     """Free text in further languages; what is derived needs no entry."""
-    categories: Annotated[list[Line], Field(min_length=1)] = ["AI"]
+    categories: list[Line] = Field(default=["AI"], min_length=1)
     """Categories of the market's sidebar."""
     icon: Url | None = None
     """Icon address; by default the market's own icon of that app."""
@@ -386,6 +319,26 @@ class AppSpec(Closed, Generic[EngineT]):
     """What the server container asks for."""
     entrance: Entrance = Entrance()
     """How the app is reached."""
+    entrances: Annotated[list[FurtherEntrance], Field(max_length=9)] = Field(default_factory=list)
+    """Further entrances, in the order of the desktop."""
+    services: list[Service] = Field(default_factory=list)
+    """Further ports of the server."""
+    volumes: list[Volume] = Field(default_factory=list)
+    """Folders of the device beside the one for models."""
+    config_files: dict[FilePath, ModelPath] = Field(default_factory=dict)
+    """Files of the workspace that the server finds at an absolute path, byte for byte."""
+    settings: dict[EnvName, Setting] = Field(default_factory=dict)
+    """What the owner of the device may change, by the name of the variable."""
+    init: list[InitStep] = Field(default_factory=list)
+    """Steps that run before the server, after the download."""
+    run_as_user: Annotated[int, Field(ge=1, le=65534)] | None = None
+    """User id of the server when its image does not run as root."""
+    support: Support = Support()
+    """Machines that it runs on."""
+    not_installable: Line | None = None
+    """Why no device can install it. Such an app renders and checks and is never published."""
+    variants: dict[Identifier, Variant] = Field(default_factory=dict)
+    """What is different on other hardware profiles, by the profile's name."""
     hardware: Line = "olares-one"
     """Hardware profile that the settings were chosen for."""
     bench: list[BenchRecord] = Field(default_factory=list)

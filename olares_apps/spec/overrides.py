@@ -8,6 +8,7 @@ from typing import Any
 import yaml
 
 from olares_apps.errors import SpecError, UsageError
+from olares_apps.spec.fields import FieldError, put
 from olares_apps.spec.loader import LoadedSpec, load_spec
 from olares_apps.spec.yaml_source import read_mapping
 
@@ -25,7 +26,10 @@ def override(loaded: LoadedSpec, changes: Sequence[str]) -> LoadedSpec:
         field, equals, text = change.partition("=")
         if not equals or not all(field.split(".")):
             raise UsageError(f"'{change}' is not FIELD=VALUE", hint="for example engine.ctx=131072")
-        _put(data, field, _value(field, text))
+        try:
+            put(data, field, _value(field, text))
+        except FieldError as error:
+            raise UsageError(str(error)) from None
     text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True)
     try:
         return load_spec(text, path=loaded.path, model=type(loaded.spec))
@@ -48,27 +52,3 @@ def _value(field: str, text: str) -> Any:
             f"--set {field}: {text!r} is not one YAML value", hint="quote text: FIELD='\"a: b\"'"
         )
     return data["value"]
-
-
-def _put(data: Any, field: str, value: Any) -> None:
-    *parents, last = field.split(".")
-    place = data
-    for part in parents:
-        if isinstance(place, dict) and part not in place:
-            place[part] = {}
-        place = _child(place, part, field)
-    if isinstance(place, list):
-        _child(place, last, field)
-        place[int(last)] = value
-    elif isinstance(place, dict):
-        place[last] = value
-    else:
-        raise UsageError(f"{field}: {'.'.join(parents)} holds no fields")
-
-
-def _child(place: Any, part: str, field: str) -> Any:
-    if isinstance(place, dict):
-        return place[part]
-    if isinstance(place, list) and part.isdecimal() and int(part) < len(place):
-        return place[int(part)]
-    raise UsageError(f"{field}: there is no {part}")

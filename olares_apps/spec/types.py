@@ -20,6 +20,7 @@ __all__ = [
     "Cpu",
     "EntranceTitle",
     "EnvName",
+    "FilePath",
     "Folder",
     "Identifier",
     "Image",
@@ -28,6 +29,7 @@ __all__ = [
     "ModelPath",
     "Port",
     "Quantity",
+    "RelativeFolder",
     "RepoId",
     "Revision",
     "Sentence",
@@ -292,6 +294,20 @@ Folder = Annotated[
     _shaped(
         r"(?:/[A-Za-z0-9_][\w.-]*)+",
         "must be an absolute folder such as /cache, of letters, digits, '.', '_' and '-'",
+    ),
+]
+RelativeFolder = Annotated[
+    StrictStr,
+    _shaped(
+        r"[A-Za-z0-9_][\w.-]*(?:/[A-Za-z0-9_][\w.-]*)*",
+        "must be a folder such as studio/output, of letters, digits, '.', '_' and '-'",
+    ),
+]
+FilePath = Annotated[
+    StrictStr,
+    _shaped(
+        r"(?:/[A-Za-z0-9_.](?:[\w.-]*[\w-])?)+",
+        "must be an absolute path of a file such as /app/config.yml",
     ),
 ]
 Line = Annotated[StrictStr, AfterValidator(_line), _schema(minLength=1, maxLength=LINE_CHARACTERS)]
