@@ -78,12 +78,19 @@ def publish_gate(bench: Workbench) -> Callable[[LoadedSpec, Sequence[ChartTree]]
         found = _check(bench, loaded, charts, None)
         errors = [item for item in found if item.severity is Severity.ERROR]
         if errors:
-            lines = [f"{item.app}: {item.file}: {item.message} ({item.rule})" for item in errors]
+            lines = [
+                f"{item.app}: {_place(item)}: {item.message} ({item.rule})" for item in errors
+            ]
             raise CheckFailed(
                 "\n".join(lines), hint=f"olapps check {loaded.name} shows everything it found"
             )
 
     return gate
+
+
+def _place(finding: Finding) -> str:
+    """Return file and line of a finding, as editors open them."""
+    return f"{finding.file}:{finding.line}" if finding.line is not None else finding.file
 
 
 def install_lint(app: str, files: Mapping[str, bytes], olares: OlaresVersion) -> Sequence[str]:

@@ -5,6 +5,7 @@ import re
 import tarfile
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 
 from olares_apps.helm.calls import CallFailed
@@ -85,11 +86,8 @@ def load_chart(files: Mapping[str, bytes], *, path: str = "", depth: int = 0) ->
         raise ChartError(f"{path}: more than {_MAX_DEPTH} charts inside each other")
     if "Chart.yaml" not in files:
         raise ChartError(f"{path or 'the chart'}: Chart.yaml is missing")
-    metadata = load_yaml(
-        decode_text(f"{path}Chart.yaml", files["Chart.yaml"]), file=f"{path}Chart.yaml"
-    )
-    _check_metadata(metadata, f"{path}Chart.yaml")
-    values = _load_values(files, f"{path}values.yaml")
+    metadata = _load_metadata(files["Chart.yaml"], f"{path}Chart.yaml")
+    values = _load_values(files.get("values.yaml", b""), f"{path}values.yaml")
     templates = {
         name: decode_text(path + name, content)
         for name, content in files.items()
@@ -108,7 +106,12 @@ def load_chart(files: Mapping[str, bytes], *, path: str = "", depth: int = 0) ->
     )
 
 
-def _check_metadata(metadata: Any, file: str) -> None:
+# Every pass over a chart loads it again; what these return is only read.
+
+
+@lru_cache(maxsize=16)
+def _load_metadata(content: bytes, file: str) -> Mapping[str, Any]:
+    metadata = load_yaml(decode_text(file, content), file=file)
     if not isinstance(metadata, dict):
         raise ChartError(f"{file}: not a mapping")
     for key in ("apiVersion", "name", "version"):
@@ -125,12 +128,12 @@ def _check_metadata(metadata: Any, file: str) -> None:
         isinstance(entry, dict) and isinstance(entry.get("name"), str) for entry in dependencies
     ):
         raise ChartError(f"{file}: dependencies: not a list of charts with names")
+    return metadata
 
 
-def _load_values(files: Mapping[str, bytes], file: str) -> dict[str, Any]:
-    if "values.yaml" not in files:
-        return {}
-    values = load_yaml(decode_text(file, files["values.yaml"]), file=file, numbers=Numbers.FLOAT64)
+@lru_cache(maxsize=16)
+def _load_values(content: bytes, file: str) -> Mapping[str, Any]:
+    values = load_yaml(decode_text(file, content), file=file, numbers=Numbers.FLOAT64)
     if values is not None and not isinstance(values, dict):
         raise ChartError(f"{file}: not a mapping")
     return values or {}

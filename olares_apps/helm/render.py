@@ -327,12 +327,13 @@ def _hydrate(
         for path, content in sorted(files.items())
         if _is_hydrated(path)
     }
-    parsed = {path: run.profile.parse(path, text) for path, text in texts.items()}
-    partials = [path for path in texts if path.lower().endswith(".tpl")]
-    for path in partials:
-        run.add(parsed[path].definitions)
+    parsed = {path: run.profile.parse(path, text) for path, text in texts.items() if "{{" in text}
+    partials = {path for path in texts if path.lower().endswith(".tpl")}
+    for path, template in parsed.items():
+        if path in partials:
+            run.add(template.definitions)
     return {
-        path: run.text(parsed[path], context, parsed[path].definitions) if "{{" in text else text
+        path: run.text(parsed[path], context, parsed[path].definitions) if path in parsed else text
         for path, text in texts.items()
         if path not in partials
     }

@@ -36,6 +36,7 @@ _TIMESTAMP = re.compile(r"\d{4}-\d{1,2}-\d{1,2}(?:(?:[Tt]|[ \t]+)\d{1,2}:\d{1,2}
 _SEXAGESIMAL = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
 _SPECIAL = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
 _LINE_PREFIX = re.compile(r"^[ ?-]*", re.MULTILINE)
+_WIDE_PREFIX = re.compile(r"^[ ?-]{41}", re.MULTILINE)
 _TAG = "tag:yaml.org,2002:"
 _PLAIN = "plain"
 
@@ -93,8 +94,11 @@ def load_yaml(
 def _check_depth(text: str) -> None:
     """Refuse nesting that would exhaust the stack of the C parser."""
     # A block inside a block begins further right, or at the same place for a list in a map.
+    brackets = text.count("[") + text.count("{")
+    if brackets + 2 * 40 + 2 <= _MAX_DEPTH and not _WIDE_PREFIX.search(text):
+        return
     widest = max(map(len, _LINE_PREFIX.findall(text)), default=0)
-    if text.count("[") + text.count("{") + 2 * widest + 2 <= _MAX_DEPTH:
+    if brackets + 2 * widest + 2 <= _MAX_DEPTH:
         return
     depth = 0
     loader = _Loader(text)
