@@ -16,7 +16,7 @@ from olares_apps.render.environment import Renderer
 __all__ = ["Templates", "load_templates"]
 
 # Folder -> the ending of its templates; anything else there (notes, backups) is not one.
-_KINDS: Final = {"chart": ".yaml", "text": ".md", "scripts": ".sh"}
+_KINDS: Final = {"chart": ".yaml", "text": ".md", "scripts": ".sh", "images": ".jinja"}
 
 
 class Templates:

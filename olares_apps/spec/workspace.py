@@ -45,7 +45,7 @@ class Workspace:
         return tuple(found)
 
     def folder(self, name: str) -> Path:
-        """Return the path of ``specs``, ``charts``, ``icons`` or ``templates``."""
+        """Return the path of one of the workspace's folders, such as ``charts``."""
         path: str = getattr(self.config.workspace, name)
         return self.root / path
 
