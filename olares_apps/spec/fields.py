@@ -48,14 +48,15 @@ def value_at(spec: BaseModel, field: str) -> Any:
     """Return the value of a dotted field of a spec; raises FieldError when there is none."""
     place: Any = spec
     for step in steps_of(field):
-        if isinstance(place, BaseModel) and step in type(place).model_fields:
-            place = getattr(place, str(step))
-        elif isinstance(place, Mapping) and step in place:
-            place = place[step]
-        elif isinstance(place, list) and isinstance(step, int) and step < len(place):
-            place = place[step]
+        if isinstance(place, BaseModel):
+            known = step in type(place).model_fields
+        elif isinstance(place, list):
+            known = isinstance(step, int) and step < len(place)
         else:
+            known = isinstance(place, Mapping) and step in place
+        if not known:
             raise FieldError(f"{field}: there is no {step}")
+        place = getattr(place, str(step)) if isinstance(place, BaseModel) else place[step]
     return place
 
 
@@ -67,6 +68,6 @@ def with_value(node: Any, steps: Sequence[str | int], value: Any) -> Any:
     if isinstance(node, BaseModel):
         name = str(head)
         return node.model_copy(update={name: with_value(getattr(node, name), rest, value)})
-    copy = list(node) if isinstance(node, list) else dict(node)
+    copy: Any = list(node) if isinstance(node, list) else dict(node)
     copy[head] = with_value(copy[head], rest, value)
     return copy

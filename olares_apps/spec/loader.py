@@ -1,6 +1,7 @@
 """From the text of a spec file to a spec, or to every problem that the file has."""
 
 from collections.abc import Callable, Iterator, Mapping
+from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
@@ -9,12 +10,14 @@ from pydantic import ValidationError
 
 from olares_apps.errors import Problem, SpecError
 from olares_apps.spec import placeholders
+from olares_apps.spec.fields import FieldError, put, steps_of
 from olares_apps.spec.models import AppSpec, AppText
 from olares_apps.spec.positions import Positions
 from olares_apps.spec.translate import problems_of
+from olares_apps.spec.variants import RedirectedPositions, apply_variant, variant_places
 from olares_apps.spec.yaml_source import decode, read_mapping, unify_line_ends
 
-__all__ = ["Facts", "LoadedSpec", "free_texts", "load_spec"]
+__all__ = ["Facts", "LoadedSpec", "free_texts", "load_spec", "variant_of"]
 
 Facts = Callable[[AppSpec[Any]], Mapping[str, object]]
 """Gives the facts that the texts of a spec may name."""
@@ -69,7 +72,80 @@ def load_spec(
     loaded = LoadedSpec(spec, path, text, positions)
     if facts:
         _check_placeholders(loaded, facts(spec))
+    if spec.variants or spec.settings:
+        _check_changes(loaded, data, facts)
     return loaded
+
+
+def variant_of(loaded: LoadedSpec, profile: str, *, facts: Facts | None = None) -> LoadedSpec:
+    """Return a spec as it is on another hardware profile; the same spec on its own.
+
+    A profile for which the spec states nothing changes nothing but the budget. Raises SpecError
+    that names the line of the variant.
+    """
+    if profile == loaded.spec.hardware:
+        return loaded
+    return _variant(loaded, read_mapping(loaded.text, loaded.path), profile, facts)
+
+
+def _variant(
+    loaded: LoadedSpec, data: Mapping[str, Any], profile: str, facts: Facts | None
+) -> LoadedSpec:
+    stated = loaded.spec.variants.get(profile)
+    changes = stated.set if stated else {}
+    places = variant_places(profile, changes)
+    try:
+        changed = apply_variant(data, profile, changes)
+    except FieldError as error:
+        field, _, message = str(error).partition(": ")
+        problem = Problem(message, field=field)
+        positions = RedirectedPositions(loaded.text, loaded.path, places)
+        raise replace(loaded, positions=positions).located(SpecError([problem])) from None
+    return _changed(loaded, changed, places, facts)
+
+
+def _changed(
+    loaded: LoadedSpec,
+    data: Mapping[str, Any],
+    places: Mapping[tuple[str | int, ...], tuple[str | int, ...]],
+    facts: Facts | None,
+) -> LoadedSpec:
+    """Return the spec with other data, whose faults are reported at ``places`` of the file."""
+    positions = RedirectedPositions(loaded.text, loaded.path, places)
+    model = type(loaded.spec)
+    try:
+        spec = model.model_validate(data)
+    except ValidationError as error:
+        found = problems_of(error, data, positions, loaded.path, model)
+        raise SpecError(found) from None
+    changed = replace(loaded, spec=spec, positions=positions)
+    if facts:
+        _check_placeholders(changed, facts(spec))
+    return changed
+
+
+def _check_changes(loaded: LoadedSpec, data: Mapping[str, Any], facts: Facts | None) -> None:
+    """Check what the spec can become: its variants, and the ends of what owners may set."""
+    problems: list[Problem] = []
+    for profile in loaded.spec.variants:
+        try:
+            _variant(loaded, data, profile, facts)
+        except SpecError as error:
+            problems += error.problems
+    base = {key: value for key, value in data.items() if key not in ("variants", "settings")}
+    for name, setting in loaded.spec.settings.items():
+        for place, value in setting.extremes():
+            if setting.field is None:
+                continue
+            changed = deepcopy(base)
+            put(changed, setting.field, value)
+            places = {steps_of(setting.field): ("settings", name, *place)}
+            try:
+                _changed(loaded, changed, places, None)
+            except SpecError as error:
+                problems += error.problems
+    if problems:
+        raise SpecError(list(dict.fromkeys(problems)))
 
 
 def free_texts(spec: AppSpec[Any]) -> Iterator[tuple[str, str]]:

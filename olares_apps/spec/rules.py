@@ -2,11 +2,12 @@
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
+from olares_apps.spec.conflict import Conflict
 from olares_apps.spec.quantity import parse_cpu, parse_quantity
+from olares_apps.spec.structure_rules import STRUCTURE_RULES
 
 if TYPE_CHECKING:
     from olares_apps.spec.models import AppSpec
@@ -19,20 +20,6 @@ _TPS_TOLERANCE: Final = 0.05
 _ACCEPTANCE_TOLERANCE: Final = 0.5
 _FIELD: Final = re.compile(r"[a-z_]+(?:\.[a-z_]+)*")
 _FLAG: Final = re.compile(r"--?[A-Za-z][\w.-]*", re.ASCII)
-
-
-@dataclass(frozen=True, slots=True)
-class Conflict:
-    """Two fields that do not fit: where, what, and what to do."""
-
-    path: tuple[str | int, ...]
-    message: str
-    hint: str | None = None
-
-    @property
-    def field(self) -> str:
-        """Return the path with dots."""
-        return ".".join(map(str, self.path))
 
 
 def conflicts(spec: "AppSpec[Any]", *, partial: bool = False) -> list[Conflict]:
@@ -161,4 +148,5 @@ _RULES: Final[tuple[Callable[["AppSpec[Any]"], Iterator[Conflict]], ...]] = (
     _releases,
     _bench_ids,
     _bench_runs,
+    *STRUCTURE_RULES,
 )

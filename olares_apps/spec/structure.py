@@ -128,6 +128,17 @@ class Setting(Closed):
     """Variable of the user or the system that gives the value, for example
     ``OLARES_USER_HUGGINGFACE_TOKEN``."""
 
+    def extremes(self) -> list[tuple[tuple[str | int, ...], int | str]]:
+        """Return the values at the ends of what is allowed, with their place in the setting."""
+        ends: list[tuple[tuple[str | int, ...], int | str]] = [
+            (("choices", index), choice) for index, choice in enumerate(self.choices)
+        ]
+        if self.min is not None:
+            ends.append((("min",), self.min))
+        if self.max is not None:
+            ends.append((("max",), self.max))
+        return ends
+
 
 class Support(Closed):
     """The machines that the image runs on."""
