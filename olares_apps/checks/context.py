@@ -7,13 +7,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
 from olares_apps.checks import rendering
-from olares_apps.checks.documents import Document, read_document
+from olares_apps.checks.documents import Document, Unreadable, read_document
 from olares_apps.checks.launch import Server, servers
-from olares_apps.checks.places import line_of_path, line_of_piece, line_of_text
+from olares_apps.checks.placing import Placing
 from olares_apps.checks.platform import hydration_values, install_values
 from olares_apps.checks.prose import Prose
 from olares_apps.checks.rendering import Failure, Rendering, Template, Variant
-from olares_apps.checks.rule import Found
 from olares_apps.checks.shape import as_list, as_map, as_maps, as_text, dig
 from olares_apps.errors import Problem
 from olares_apps.generations import GENERATIONS, Generation
@@ -44,7 +43,7 @@ _TEMPLATE_ENDINGS: Final = (".yaml", ".yml", ".tpl", ".txt", ".json")
 
 
 @dataclass(eq=False)
-class ChartContext:
+class ChartContext(Placing):
     """One chart as rules see it. Everything is worked out when first asked for, and kept.
 
     ``files`` maps paths inside the chart to bytes. ``folder`` is the name of the folder or of
@@ -94,7 +93,7 @@ class ChartContext:
     @cached_property
     def chart(self) -> Document:
         """Return Chart.yaml."""
-        return self._document("Chart.yaml")
+        return self._document("Chart.yaml", may_be_empty=False)
 
     @cached_property
     def values(self) -> Document:
@@ -103,8 +102,15 @@ class ChartContext:
 
     @cached_property
     def manifest_file(self) -> str:
-        """Return the path of the manifest: the shallowest, as devices choose it."""
-        found = (path for path in self.files if path.lower().endswith("olaresmanifest.yaml"))
+        """Return the path of the manifest: the shallowest, as devices choose it.
+
+        One of i18n/ is never meant, though a device would take it for want of another.
+        """
+        found = (
+            path
+            for path in self.files
+            if path.lower().endswith("olaresmanifest.yaml") and not path.startswith("i18n/")
+        )
         return min(found, key=lambda path: (path.count("/"), path), default=MANIFEST)
 
     @cached_property
@@ -120,7 +126,7 @@ class ChartContext:
             known = Document(self.manifest_file, text, self.tree.manifest)
             return {False: known, True: known}
         if "{{" not in text or self.is_literal:
-            plain = self._document(self.manifest_file)
+            plain = self._document(self.manifest_file, may_be_empty=False)
             return {False: plain, True: plain}
         return {admin: self._rendered_manifest(text, admin=admin) for admin in (False, True)}
 
@@ -136,7 +142,17 @@ class ChartContext:
 
     @property
     def manifest(self) -> Mapping[str, Any]:
-        """Return the manifest's data, as a user who is no administrator gets it."""
+        """Return the manifest's data, as a user who is no administrator gets it.
+
+        Raises Unreadable when there is none, so that a rule which needs it stays silent.
+        """
+        if not self.manifests[False].is_readable:
+            raise Unreadable
+        return self.manifest_data
+
+    @property
+    def manifest_data(self) -> Mapping[str, Any]:
+        """Return the manifest's data, empty when there is none."""
         return self.manifests[False].data
 
     @cached_property
@@ -153,17 +169,17 @@ class ChartContext:
                 )
         return found
 
-    def _document(self, path: str) -> Document:
+    def _document(self, path: str, *, may_be_empty: bool = True) -> Document:
         if path not in self.files:
             return Document(path, "", exists=False)
-        return read_document(path, self.text(path))
+        return read_document(path, self.text(path), may_be_empty=may_be_empty)
 
     def _rendered_manifest(self, text: str, *, admin: bool) -> Document:
         rendered = rendering.render_manifest(text, self.manifest_file, admin=admin)
         if isinstance(rendered, Failure):
             problem = Problem(rendered.message, line=rendered.line)
             return Document(self.manifest_file, text, problem=problem)
-        return read_document(self.manifest_file, rendered)
+        return read_document(self.manifest_file, rendered, may_be_empty=False)
 
     # Who and what the chart is
 
@@ -172,7 +188,7 @@ class ChartContext:
         """Return the app's name: that of the manifest, else of Chart.yaml, else the folder's."""
         if self.tree is not None:
             return self.tree.app
-        name = as_text(dig(self.manifest, "metadata", "name"))
+        name = as_text(dig(self.manifest_data, "metadata", "name"))
         return name or as_text(self.chart.data.get("name")) or self.folder
 
     @cached_property
@@ -184,7 +200,7 @@ class ChartContext:
     def version(self) -> str:
         """Return the version of Chart.yaml, else that of the manifest."""
         known = as_text(self.chart.data.get("version"))
-        return known or as_text(dig(self.manifest, "metadata", "version"))
+        return known or as_text(dig(self.manifest_data, "metadata", "version"))
 
     @cached_property
     def manifest_version(self) -> str:
@@ -206,7 +222,7 @@ class ChartContext:
     @cached_property
     def api_version(self) -> str:
         """Return the manifest's apiVersion, ``v1`` when it has none."""
-        return as_text(self.manifest.get("apiVersion")) or "v1"
+        return as_text(self.manifest_data.get("apiVersion")) or "v1"
 
     @cached_property
     def targets_new(self) -> bool:
@@ -235,7 +251,7 @@ class ChartContext:
         """Return the constraints on the system that the manifest declares."""
         return [
             as_text(item.get("version"))
-            for _, item in as_maps(dig(self.manifest, "options", "dependencies"))
+            for _, item in as_maps(dig(self.manifest_data, "options", "dependencies"))
             if item.get("name") == "olares" and item.get("type") == "system"
         ]
 
@@ -272,9 +288,9 @@ class ChartContext:
 
         Rules that look at one pass only see the one with the GPU.
         """
-        entries = as_maps(dig(self.manifest, "spec", "accelerator"))
+        entries = as_maps(dig(self.manifest_data, "spec", "accelerator"))
         found = dict.fromkeys(as_text(item.get("mode")) for _, item in entries)
-        if not found and as_text(dig(self.manifest, "spec", "requiredGpu")):
+        if not found and as_text(dig(self.manifest_data, "spec", "requiredGpu")):
             return ("nvidia",)
         return tuple(sorted(found, key=lambda mode: mode != "nvidia"))[:_MOST_MODES] or ("",)
 
@@ -297,7 +313,7 @@ class ChartContext:
         done: list[Rendering] = []
         for variant in self.variants:
             values = install_values(
-                self.manifests[variant.admin].data or self.manifest,
+                self.manifests[variant.admin].data or self.manifest_data,
                 admin=variant.admin,
                 mode=variant.mode,
                 replicas=variant.replicas,
@@ -312,9 +328,19 @@ class ChartContext:
         """Return the first pass that gave objects, else the first one."""
         return next((item for item in self.renderings if not item.failure), self.renderings[0])
 
+    @property
+    def renders(self) -> bool:
+        """Say whether the chart has templates, and one pass at least gave objects."""
+        return bool(self.templates) and not self.base.failure
+
     @cached_property
     def objects(self) -> Sequence[RenderedObject]:
-        """Return the Kubernetes objects of the first pass, then what only other passes have."""
+        """Return the Kubernetes objects of the first pass, then what only other passes have.
+
+        Raises Unreadable when the chart does not render, or has nothing to render.
+        """
+        if not self.renders:
+            raise Unreadable
         found = list(self.base.objects)
         known = {(item.kind, item.name) for item in found}
         for other in self.renderings:
@@ -327,8 +353,8 @@ class ChartContext:
     @cached_property
     def is_whole(self) -> bool:
         """Say whether all of the app's objects are known: it rendered and has no sub-charts."""
-        broken = self.base.failure or self.base.problems
-        return not broken and not self.list_at("spec", "subCharts")
+        has_parts = bool(as_list(dig(self.manifest_data, "spec", "subCharts")))
+        return self.renders and not self.base.problems and not has_parts
 
     @cached_property
     def servers(self) -> Sequence[Server]:
@@ -348,7 +374,8 @@ class ChartContext:
     @cached_property
     def hydrations(self) -> Sequence[Rendering]:
         """Return what the device's first pass makes of the chart, for both roles."""
-        names = [as_text(item.get("name")) for _, item in as_maps(self.manifest.get("entrances"))]
+        entrances = as_maps(self.manifest_data.get("entrances"))
+        names = [as_text(item.get("name")) for _, item in entrances]
         done = []
         for admin in sorted({variant.admin for variant in self.variants}):
             values = hydration_values(filter(None, names), admin=admin)
@@ -372,42 +399,6 @@ class ChartContext:
 
         margins = {"thresholds": self.thresholds} if self.thresholds else {}
         return lock_findings(self.spec.spec, self.lock, None, self.profile, **margins)
-
-    # Places
-
-    def in_manifest(
-        self, message: str, *path: str | int, hint: str = "", piece: str = "", **more: Any
-    ) -> Found:
-        """Return a finding about a field of the manifest, or about a piece of its text."""
-        return self.in_document(self.manifest_file, message, path, hint=hint, piece=piece, **more)
-
-    def in_document(
-        self,
-        file: str,
-        message: str,
-        path: tuple[str | int, ...] = (),
-        *,
-        hint: str = "",
-        piece: str = "",
-        **more: Any,
-    ) -> Found:
-        """Return a finding about a field of a YAML file."""
-        text = self.text(file)
-        line = line_of_piece(text, path, piece) if piece else line_of_path(text, path)
-        return Found(message, file, line, hint, **more)
-
-    def in_object(
-        self, item: RenderedObject, message: str, *pieces: str, hint: str = "", **more: Any
-    ) -> Found:
-        """Return a finding about a rendered object; ``pieces`` stand on the line meant.
-
-        The line is one of the template: the nearest that holds all pieces, else the object's.
-        """
-        text = self.text(item.file)
-        line = line_of_text(text, *pieces, near=item.line) if pieces else None
-        if line is None and "{{" not in text:
-            line = item.line
-        return Found(message, item.file, line, hint, **more)
 
     def list_at(self, *path: str | int) -> Sequence[Any]:
         """Return a list of the manifest, empty when there is none."""

@@ -1,11 +1,13 @@
 """Lines of chart files, looked up only when a finding needs one."""
 
+import re
+from collections.abc import Sequence
 from pathlib import PurePosixPath
 
 from olares_apps.errors import SpecError
 from olares_apps.spec.positions import Positions
 
-__all__ = ["line_of_path", "line_of_piece", "line_of_text"]
+__all__ = ["line_below", "line_of_kind", "line_of_path", "line_of_piece", "line_of_text"]
 
 _MAX_BYTES = 2**20
 
@@ -17,8 +19,24 @@ def line_of_path(text: str, path: tuple[str | int, ...]) -> int | None:
     try:
         return Positions(text, PurePosixPath("chart")).nearest(path).line
     except (SpecError, RecursionError):
-        names = [step for step in path if isinstance(step, str)]
-        return line_of_text(text, f"{names[-1]}:") if names else None
+        return _line_of_keys(text, [step for step in path if isinstance(step, str)])
+
+
+def _line_of_keys(text: str, names: Sequence[str]) -> int | None:
+    """Return the line of the deepest key that is found below the ones before it.
+
+    For text that is no YAML, such as a manifest that is a template.
+    """
+    found = None
+    lines = text.splitlines()
+    start = 0
+    for name in names:
+        key = re.compile(rf"[\s{{,-]*[\"']?{re.escape(name)}[\"']?\s*:")
+        at = next((n for n in range(start, len(lines)) if key.match(lines[n])), None)
+        if at is None:
+            break
+        found, start = at + 1, at + 1
+    return found
 
 
 def line_of_piece(text: str, path: tuple[str | int, ...], piece: str) -> int | None:
@@ -41,3 +59,29 @@ def line_of_text(text: str, *pieces: str, near: int = 1) -> int | None:
         if all(piece in line for piece in pieces)
     ]
     return min(lines, key=lambda number: abs(number - near), default=None)
+
+
+def line_below(text: str, *pieces: str, start: int = 1) -> int | None:
+    """Return the line of the last piece, each looked for from the line of the one before it.
+
+    Pieces that are not there are passed over; None when the first one is not there.
+    """
+    lines = text.splitlines()
+    at: int | None = None
+    for piece in pieces:
+        first = start - 1 if at is None else at
+        found = next((n for n in range(first, len(lines)) if piece in lines[n]), None)
+        if found is None and at is None:
+            return None
+        at = at if found is None else found
+    return None if at is None else at + 1
+
+
+def line_of_kind(text: str, kind: str, index: int) -> int | None:
+    """Return the line on which the object number ``index`` of a kind says so, from 0."""
+    lines = [
+        number
+        for number, line in enumerate(text.splitlines(), start=1)
+        if re.match(rf"\s*[\"']?kind[\"']?\s*:\s*[\"']?{re.escape(kind)}[\"']?\s*(?:#.*)?$", line)
+    ]
+    return lines[min(index, len(lines) - 1)] if lines else None

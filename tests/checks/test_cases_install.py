@@ -114,12 +114,11 @@ CASES = {
         file=DEPLOYMENT,
     ),
     "C007 1Gi declared for a model of 22 GB": Case(
-        flagship,
-        swap(MANIFEST, 'requiredGPUMemory: "21Gi"', 'requiredGPUMemory: "1Gi"'),
-        "gpu-need-understated",
-        ("1Gi", "20.4GiB", "weights 17.2 GB", "kv cache 3.2 GB", "draft 1 GB", "compute 0.5 GB"),
-        file=MANIFEST,
-        context={"spec": flagship_spec()},
+        lambda: flagship({"resources.gpu_memory": "1Gi"}),
+        rule="gpu-need-understated",
+        facts=("1Gi", "20.4GiB", "weights 17.2 GB", "kv cache 3.2 GB", "draft 1 GB"),
+        file="apps/qwen36-35b-a3b-mtp.yaml",
+        context={"spec": flagship_spec({"resources.gpu_memory": "1Gi"})},
     ),
     "C010 a title of 36 characters": Case(
         flagship,

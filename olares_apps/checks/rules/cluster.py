@@ -136,7 +136,12 @@ def _image(context: ChartContext) -> Iterator[Found]:
                 continue
             hint = suggestion(name, _neighbours(context, container)) if name else _QUOTE
             yield context.in_object(
-                workload.item, f"{where} {shown(image)} {fault[0]}", "image:", image, hint=hint
+                workload.item,
+                f"{where} {shown(image)} {fault[0]}",
+                "image:",
+                image,
+                hint=hint,
+                field=context.field_of_image(container),
             )
             continue
         yield context.in_object(workload.item, message, "image:", hint=_QUOTE)
@@ -171,6 +176,7 @@ def _digest(context: ChartContext) -> Iterator[Found]:
                 "image:",
                 container.image,
                 hint="name the patch release or add @sha256:...",
+                field=context.field_of_image(container),
             )
 
 
@@ -218,8 +224,8 @@ def _ports(context: ChartContext) -> Iterator[Found]:
             yield context.in_object(
                 server.workload.item,
                 f"the server listens on {listens}, containerPort is {listed}",
-                "containerPort",
                 hint=f"write containerPort: {listens}",
+                below=(f"name: {server.container.name}", "containerPort"),
             )
         for probe in ("startupProbe", "livenessProbe", "readinessProbe"):
             port = dig(server.container.data, probe, "httpGet", "port")
@@ -228,8 +234,8 @@ def _ports(context: ChartContext) -> Iterator[Found]:
                 yield context.in_object(
                     server.workload.item,
                     f"{probe} asks port {number}, the server listens on {listens}",
-                    f"port: {number}",
                     hint=f"write port: {listens}",
+                    below=(f"name: {server.container.name}", f"{probe}:", "port:"),
                 )
     for service in of_kind(context.objects, "Service"):
         yield from _service_ports(context, service)

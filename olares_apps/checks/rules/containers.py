@@ -65,6 +65,8 @@ def _container_resources(context: ChartContext) -> Iterator[Found]:
     blocks=True,
 )
 def _request_order(context: ChartContext) -> Iterator[Found]:
+    servers = {server.container.name for server in context.servers}
+
     def find() -> Iterator[tuple[str, Found]]:
         for rendering in context.renderings:
             for workload, container in _containers(rendering):
@@ -78,7 +80,16 @@ def _request_order(context: ChartContext) -> Iterator[Found]:
                             "request is above the limit"
                         )
                         found = context.in_object(
-                            workload.item, message, as_text(asked), hint="raise the limit"
+                            workload.item,
+                            message,
+                            hint="raise the limit",
+                            below=(
+                                f"name: {container.name}",
+                                "resources:",
+                                "requests:",
+                                f"{name}:",
+                            ),
+                            field=("resources", name) if container.name in servers else None,
                         )
                         yield f"{workload.name}/{container.name}/{name}", found
 

@@ -30,6 +30,9 @@ _KINDS: Final = {
 }
 
 
+_OF_VALUES: Final = (ProblemKind.BAD_VALUE, ProblemKind.NOT_JSON)
+
+
 def _reporter(name: str) -> Callable[[ChartContext], Iterator[Found]]:
     """Return the function that reports the problems with one rule id."""
 
@@ -50,13 +53,26 @@ def _found(context: ChartContext, server: Server, problem: FlagProblem) -> Found
     hint = f"write {problem.suggestion}" if problem.suggestion else ""
     if not hint and problem.allowed:
         hint = f"allowed: {', '.join(problem.allowed[:16])}"
+    name = problem.flag.partition("=")[0]
+    value = problem.value if problem.kind in _OF_VALUES else None
     return context.in_object(
         server.workload.item,
         f"{problem.message}{nearest}",
         *pieces,
         hint=hint or "see docs/flag-tables.md",
+        below=_below(context, server, problem.flag),
+        field=context.field_of_flag(server, problem.flag, name, value=value),
         severity=severity,
     )
+
+
+def _below(context: ChartContext, server: Server, flag: str) -> tuple[str, ...]:
+    """Return the texts that lead to an argument, or to the list that lacks it."""
+    text = context.text(server.workload.item.file)
+    inside = (f"name: {server.container.name}",)
+    if flag and flag in text:
+        return (*inside, flag)
+    return (*inside, "args:" if server.container.data.get("args") else "command:")
 
 
 # Off by choice: switching thinking off through template arguments still works in every build
@@ -91,4 +107,5 @@ def _missing(context: ChartContext) -> Iterator[Found]:
             f"{what} (image {server.container.image}); judged by {match.nearest} as information",
             server.container.image,
             hint="make one with scripts/extract_flags.py, see docs/flag-tables.md",
+            field=context.field_of_image(server.container),
         )

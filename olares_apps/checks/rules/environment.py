@@ -94,6 +94,7 @@ def _empty(context: ChartContext) -> Iterator[Found]:
                     f"{name} of container {container.name} is empty when the user sets nothing",
                     f"name: {name}",
                     hint="write the variable inside an if, so that an unset one is absent",
+                    field=context.field_of_variable(name),
                 )
 
 

@@ -282,9 +282,8 @@ def _namespace(context: ChartContext) -> Iterator[Found]:
         yield context.in_object(
             item,
             f"{item.kind} {item.name} is in namespace {namespace}, not in the release's",
-            "namespace:",
-            namespace,
             hint="write namespace: {{ .Release.Namespace }}",
+            below=("namespace:",),
         )
 
 

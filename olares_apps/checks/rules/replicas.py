@@ -59,6 +59,7 @@ def _matching_replicas(context: ChartContext) -> Iterator[Found]:
             yield context.in_object(
                 workload.item,
                 f"{workload.kind} {name} is missing from workloadReplicas",
+                below=("metadata:", "name:"),
                 hint=f"add {name}: 1 to workloadReplicas",
             )
 

@@ -90,14 +90,18 @@ def _startup(context: ChartContext) -> Iterator[Found]:
             need = f"{load}s to load {total / _GB:.1f}GB"
         else:
             need = f"{load}s to load a model"
+        container_name = server.container.name
         period = dig(probe, "periodSeconds")
         period = period if isinstance(period, int) and period > 0 else 10
         yield context.in_object(
             server.workload.item,
-            f"{what} budget {budget}s < {need} (container {server.container.name})",
-            "startupProbe" if probe is not None else "livenessProbe",
+            f"{what} budget {budget}s < {need} (container {container_name})",
             hint=f"write failureThreshold: {-(-(download + load) // period)} with periodSeconds: "
             f"{period}, or download in an init container",
+            below=(
+                f"name: {container_name}",
+                "startupProbe" if probe is not None else "livenessProbe",
+            ),
             severity=None if total else Severity.WARNING,
         )
 
@@ -125,14 +129,16 @@ def _memory(context: ChartContext) -> Iterator[Found]:
                 "memory:",
                 as_text(server.container.resource("limits", "memory")),
                 hint=f"write {-(-total // _GIB) + 4}Gi or more",
+                field=("resources", "memory_limit"),
             )
         if total and locked and request is not None and request < total:
             yield context.in_object(
                 server.workload.item,
                 f"the model ({total / _GB:.1f} GB) is locked into memory, requests.memory is only "
                 f"{server.container.resource('requests', 'memory')}",
-                "memory:",
                 hint=f"request {-(-total // _GIB) + 1}Gi, or drop --mlock",
+                below=(f"name: {server.container.name}", "requests:", "memory:"),
+                field=("resources", "memory"),
             )
         cache = server.number("--cache-ram")
         if cache is not None and limit < cache * 2**20 + 2 * _GIB:
@@ -142,6 +148,7 @@ def _memory(context: ChartContext) -> Iterator[Found]:
                 f"{server.container.resource('limits', 'memory')}",
                 "cache-ram",
                 hint="raise the limit or lower --cache-ram",
+                field=context.field_of_flag(server, "--cache-ram"),
             )
 
 

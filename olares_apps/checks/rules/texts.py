@@ -340,4 +340,5 @@ def _residue(context: ChartContext) -> Iterator[Found]:
                         f"{name} of container {container.name} is the word {value}",
                         value,
                         hint="leave out what has no value",
+                        field=context.field_of_variable(name),
                     )

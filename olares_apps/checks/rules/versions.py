@@ -66,8 +66,11 @@ def _consistency(context: ChartContext) -> Iterator[Found]:
         return
     named = re.fullmatch(r".+?-(v?\d[\w.+-]*)\.(?:tgz|tar\.gz)", listing.name)
     if named and named[1] != found[0][2]:
-        yield Found(
-            f"{listing.name} contains version {found[0][2]}",
+        file, path, version = found[0]
+        yield context.in_document(
+            file,
+            f"{listing.name} contains version {version}",
+            path,
             hint="pack it again: a renamed archive installs the chart inside it",
         )
 
