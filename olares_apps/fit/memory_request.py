@@ -44,7 +44,8 @@ class MemoryRequest:
     choice. ``mmproj_bytes`` is the size of the projector file. ``gpu_layers`` None is all;
     other values are estimated as if all were on the GPU. ``no_vmm`` says that the image was
     built with GGML_CUDA_NO_VMM. ``cache_ram_mib`` and ``ctx_checkpoints`` are host memory:
-    the prompt cache in MiB (-1 is unlimited) and the checkpoints per slot.
+    the prompt cache in MiB (-1 is unlimited) and the checkpoints per slot. ``unmodelled`` says
+    what else was asked for that the estimate does not follow.
 
     Raises UsageError for values that no server takes.
     """
@@ -67,6 +68,7 @@ class MemoryRequest:
     no_vmm: bool = False
     cache_ram_mib: int = 8192
     ctx_checkpoints: int = 32
+    unmodelled: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         limits = {

@@ -73,5 +73,6 @@ def warnings_of(
         found.append("parallel is not set: the server takes 4 slots and 4 times the state")
     if request.gpu_layers is not None and request.gpu_layers <= facts.trunk_layers:
         found.append("layers kept on the host are counted on the GPU: the need is overstated")
+    found += request.unmodelled
     found += [f"not counted: {what}" for what in plan.not_modelled]
     return tuple(found)

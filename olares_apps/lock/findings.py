@@ -104,6 +104,10 @@ def _stale(spec: AppSpec[Any], lock: Lock) -> Iterator[Finding]:
         else:
             continue
         yield _finding(spec, "lock-stale", Severity.WARNING, message, _LOCK)
+    for other in spec.model.alternatives:
+        if lock.alternative(other.repo, other.file) is None:
+            message = f"the alternative {other.repo}/{other.file} is not in the lock"
+            yield _finding(spec, "lock-stale", Severity.WARNING, message, _LOCK)
     for entry in lock.files:
         if (entry.repo, entry.file) not in named:
             message = f"the lock has {entry.repo}/{entry.file}, which the spec does not name"
@@ -153,15 +157,28 @@ def _head(spec: AppSpec[Any], lock: Lock, case: FitCase) -> Iterator[Finding]:
     if not result.is_usable and (wants or result.blocks_start):
         open_ = result.state in _OPEN
         severity = Severity.WARNING if open_ else Severity.ERROR
-        yield _finding(spec, "mtp-head", severity, "; ".join(result.reasons), _head_hint(lock))
+        hint = _head_hint(spec, lock, case.behaviour)
+        yield _finding(spec, "mtp-head", severity, "; ".join(result.reasons), hint)
     elif result.is_usable and not wants and case.request.speculation is None:
         message = f"{name} carries an MTP head that the settings do not use"
         hint = "set engine.speculative to {method: mtp, n_max: 3}"
         yield _finding(spec, "mtp-head", Severity.INFO, message, hint)
 
 
-def _head_hint(lock: Lock) -> str:
-    """Name files of the repository that look as if they had the head."""
+def _head_hint(spec: AppSpec[Any], lock: Lock, behaviour: BuildBehaviour) -> str:
+    """Name alternatives that carry a usable head, else files that look as if they had one."""
+    carriers = [
+        f"{item.repo}/{item.file} ({item.size / 10**9:.1f} GB)"
+        for item in lock.alternatives
+        if item.facts is not None and check_mtp(item.facts, behaviour).has_head
+    ]
+    if carriers:
+        return f"these carry the head: {', '.join(carriers)}"
+    unseen = [
+        item.repo for item in spec.model.alternatives if not lock.alternative(item.repo, item.file)
+    ]
+    if unseen:
+        return f"{_LOCK} to see whether {', '.join(unseen)} carries the head"
     names = [name for file in lock.files for name in file.others if "mtp" in name.casefold()]
     if names:
         return f"the repository has {', '.join(names[:3])}"

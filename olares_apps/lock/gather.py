@@ -1,6 +1,6 @@
 """From the names in a spec to facts: what is missing in a lock is fetched, several at a time."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -16,7 +16,7 @@ from olares_apps.lock.errors import HubFailed, Offline, RegistryFailed
 from olares_apps.lock.hub import Hub, RepoFacts
 from olares_apps.lock.model import FilePart, Lock, LockedFile, LockedImage, Origin, Platform
 from olares_apps.lock.registry import Registry
-from olares_apps.spec.models import AppSpec, ModelFile
+from olares_apps.spec.models import AppSpec, ModelAlternative, ModelFile
 
 __all__ = ["Fault", "Gatherer", "Update", "update_locks"]
 
@@ -204,59 +204,70 @@ class _Plan:
     old: Lock
     files: tuple[LockedFile | _Job, ...]
     images: tuple[LockedImage | _Job, ...]
+    alternatives: tuple[LockedFile | _Job, ...] = ()
 
     @classmethod
     def of(cls, spec: AppSpec[Any], old: Lock, images: Sequence[str], *, upgrade: bool) -> "_Plan":
-        files: list[LockedFile | _Job] = []
-        for index, file in enumerate(spec.model.files):
-            entry = old.file(file.repo, file.file)
+        def known(field: str, file: ModelFile, entry: LockedFile | None) -> LockedFile | _Job:
             if entry and not upgrade and _is_complete(entry, file):
-                files.append(entry.model_copy(update={"role": file.role}))
-            else:
-                files.append(_file_job(index, file, file.revision if upgrade else _pin(file, old)))
+                return entry.model_copy(update={"role": file.role})
+            return _file_job(field, file, file.revision if upgrade else _pin(file, old))
+
         return cls(
             spec,
             old,
-            tuple(files),
-            tuple(
+            files=tuple(
+                known(f"model.files.{index}", file, old.file(file.repo, file.file))
+                for index, file in enumerate(spec.model.files)
+            ),
+            images=tuple(
                 (None if upgrade else old.image(image)) or _image_job(index, image)
                 for index, image in enumerate(images)
+            ),
+            alternatives=tuple(
+                known(f"model.alternatives.{index}", file, old.alternative(file.repo, file.file))
+                for index, file in enumerate(map(_as_file, spec.model.alternatives))
             ),
         )
 
     @property
+    def items(self) -> tuple[LockedFile | LockedImage | _Job, ...]:
+        return (*self.files, *self.images, *self.alternatives)
+
+    @property
     def jobs(self) -> Iterator[_Job]:
-        return (item for item in (*self.files, *self.images) if isinstance(item, _Job))
+        return (item for item in self.items if isinstance(item, _Job))
 
     def finish(self, answers: Mapping[int, "Future[LockedFile | LockedImage]"]) -> Update:
         faults: list[Fault] = []
-        files: list[LockedFile] = []
-        images: list[LockedImage] = []
-        for item in (*self.files, *self.images):
-            found: LockedFile | LockedImage | None
-            if isinstance(item, _Job):
+
+        def settled(items: "Iterable[LockedFile | LockedImage | _Job]") -> Iterator[Any]:
+            for item in items:
+                if not isinstance(item, _Job):
+                    yield item
+                    continue
                 try:
-                    found = self._settled(answers[id(item)].result())
+                    found = answers[id(item)].result()
                 except OlappsError as error:
                     faults.append(Fault(item.field, error))
-                    continue
-            else:
-                found = item
-            if isinstance(found, LockedFile):
-                files.append(found)
-            else:
-                images.append(found)
-        lock = Lock(files=files, images=images)
+                else:
+                    yield self._settled(found)
+
+        lock = Lock(
+            files=list(settled(self.files)),
+            images=list(settled(self.images)),
+            alternatives=list(settled(self.alternatives)),
+        )
         faults += [Fault(error.field, error) for error in contradictions(self.spec, lock)]
         fetched = tuple(job.what for job in self.jobs)
-        kept = len(self.files) + len(self.images) - len(fetched)
-        return Update(lock, fetched, kept, tuple(faults))
+        return Update(lock, fetched, len(self.items) - len(fetched), tuple(faults))
 
     def _settled(self, found: LockedFile | LockedImage) -> LockedFile | LockedImage:
         """Return the old entry when the new one differs in its date only."""
         before: LockedFile | LockedImage | None
         if isinstance(found, LockedFile):
-            before = self.old.file(found.repo, found.file)
+            place = (found.repo, found.file)
+            before = self.old.file(*place) or self.old.alternative(*place)
         else:
             before = self.old.image(found.image)
         if before is None:
@@ -273,15 +284,19 @@ def _is_complete(entry: LockedFile, file: ModelFile) -> bool:
 
 def _pin(file: ModelFile, old: Lock) -> str:
     """Return the commit at which other files of the repository are locked, else the revision."""
-    for item in old.files:
+    for item in (*old.files, *old.alternatives):
         if (item.repo, item.requested) == (file.repo, file.revision):
             return item.commit
     return file.revision
 
 
-def _file_job(index: int, file: ModelFile, revision: str) -> _Job:
+def _as_file(item: ModelAlternative) -> ModelFile:
+    return ModelFile(role="extra", repo=item.repo, file=item.file, revision=item.revision)
+
+
+def _file_job(field: str, file: ModelFile, revision: str) -> _Job:
     return _Job(
-        f"model.files.{index}",
+        field,
         f"{file.repo}/{file.file}",
         lambda gatherer: gatherer.file(file, revision),
     )

@@ -3,10 +3,11 @@
 from collections.abc import Iterator
 from typing import Any, Final
 
+from olares_apps.engines.flags.tables import build_of_image
 from olares_apps.engines.registry import get_engine
 from olares_apps.fit.verdict import MIB, Measured
 from olares_apps.hardware import HardwareProfile
-from olares_apps.spec.models import AppSpec, MeasuredMemory
+from olares_apps.spec.models import AppSpec, EngineSettings, MeasuredMemory
 
 __all__ = ["matching_figure", "mismatches"]
 
@@ -45,10 +46,9 @@ def _differences(
         yield f"hardware {record.hardware}, here {profile.name}"
     engine = spec.engine
     facts = get_engine(engine.type).facts(spec)
-    tag = engine.image.rpartition("/")[2].rpartition(":")[2]
-    known = [str(item) for item in (engine.build, facts.get("build"), tag, engine.image) if item]
-    if record.build not in known:
-        yield f"build {record.build}, the spec has {known[0]}"
+    build = engine.build or str(facts.get("build") or engine.image)
+    if record.build not in (build, engine.image) and not _is_build(engine, record.build):
+        yield f"build {record.build}, the spec has {build}"
     files = [file.file for file in spec.model.files if file.role != "extra"]
     if set(record.files) != set(files):
         yield f"files {', '.join(record.files)}, the spec has {', '.join(files) or 'none'}"
@@ -58,6 +58,12 @@ def _differences(
         stated, actual = str(getattr(record, name)), str(facts.get(name, ""))
         if name in facts and _once(actual) != _once(stated):
             yield f"{name} {stated}, the spec has {actual}"
+
+
+def _is_build(engine: EngineSettings, name: str) -> bool:
+    """Return whether two names, of which one may be an image, mean the same known build."""
+    mine = build_of_image(engine.type, engine.build or engine.image)
+    return mine is not None and mine == build_of_image(engine.type, name)
 
 
 def _once(kind: str) -> str:

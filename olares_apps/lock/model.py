@@ -1,6 +1,6 @@
 """The lock as data: closed models, strict, in the order in which they are written."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, field_validator
@@ -92,6 +92,10 @@ class LockedFile(Closed):
         return None if self.gguf is None else GgufFacts.from_dict(self.gguf)
 
 
+def _find(files: Sequence[LockedFile], repo: str, file: str) -> LockedFile | None:
+    return next((item for item in files if (item.repo, item.file) == (repo, file)), None)
+
+
 class Platform(Closed):
     """One architecture of an image."""
 
@@ -127,10 +131,16 @@ class Lock(Closed):
     """Model files in the order of the spec."""
     images: list[LockedImage] = Field(default_factory=list)
     """Images, the server's first."""
+    alternatives: list[LockedFile] = Field(default_factory=list)
+    """The model in other repositories that the spec names, in its order."""
+
+    def alternative(self, repo: str, file: str) -> LockedFile | None:
+        """Return the facts of an alternative of the spec, None when it is not locked."""
+        return _find(self.alternatives, repo, file)
 
     def file(self, repo: str, file: str) -> LockedFile | None:
         """Return the facts of a file of the spec, None when it is not locked."""
-        return next((item for item in self.files if (item.repo, item.file) == (repo, file)), None)
+        return _find(self.files, repo, file)
 
     def image(self, image: str) -> LockedImage | None:
         """Return the facts of an image, None when it is not locked."""

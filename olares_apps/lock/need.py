@@ -10,6 +10,7 @@ from olares_apps.fit.behaviours import BuildBehaviour, behaviour_of, build_numbe
 from olares_apps.fit.gguf_facts import GgufFacts
 from olares_apps.fit.memory_model import MemoryEstimate, estimate
 from olares_apps.fit.memory_request import MemoryRequest
+from olares_apps.fit.unmodelled import projector_on_host, unmodelled_options
 from olares_apps.fit.verdict import judge, required_gpu_memory
 from olares_apps.hardware import HardwareProfile
 from olares_apps.lock.measured_memory import matching_figure
@@ -39,6 +40,9 @@ class FitCase:
 def memory_request(settings: LlamaCppSettings, *, mmproj_bytes: int = 0) -> MemoryRequest:
     """Return what llama-server is asked for; ``mmproj_bytes`` is the projector's file size."""
     drafting = settings.speculative
+    unmodelled = unmodelled_options(settings.extra_args, settings.env)
+    if drafting and drafting.gpu_layers == 0:
+        unmodelled += ("draft layers kept on the host are counted on the GPU",)
     draft_kv = drafting.kv if drafting else None
     defaults = MemoryRequest()
     return MemoryRequest(
@@ -55,11 +59,12 @@ def memory_request(settings: LlamaCppSettings, *, mmproj_bytes: int = 0) -> Memo
         draft_kv_k=draft_kv.k if draft_kv else None,
         draft_kv_v=draft_kv.v if draft_kv else None,
         swa_full=settings.swa_full,
-        mmproj_bytes=mmproj_bytes,
+        mmproj_bytes=0 if projector_on_host(settings.extra_args, settings.env) else mmproj_bytes,
         gpu_layers=settings.gpu_layers,
         no_vmm=settings.image.rpartition(":")[0] in _NO_VMM_IMAGES,
         cache_ram_mib=_or(settings.cache_ram, defaults.cache_ram_mib),
         ctx_checkpoints=_or(settings.ctx_checkpoints, defaults.ctx_checkpoints),
+        unmodelled=unmodelled,
     )
 
 

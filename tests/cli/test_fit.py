@@ -151,3 +151,79 @@ def test_a_spec_that_contradicts_its_lock_is_refused_with_its_line(tmp_path, com
     assert outcome.code == 1
     assert "demo.yaml:" in outcome.err
     assert "stated as 12.0 GB" in outcome.err
+
+
+def test_thresholds_come_from_the_workspace_and_a_flag_wins(tmp_path):
+    root = workspace(tmp_path)
+    config = root / "olapps.toml"
+    config.write_text(config.read_text() + "\n[fit]\nerror_below_mib = 64\nwarn_below_mib = 9000\n")
+    report = good("fit", "demo", "--output", "json", cwd=root).json
+    assert report["verdict"]["state"] == "tight"
+    assert report["thresholds"] == {"error_below": 64 * MIB, "warn_below": 9000 * MIB}
+    report = good("fit", "demo", "--warn-below", "64", "--output", "json", cwd=root).json
+    assert report["verdict"]["state"] == "fits"
+    found = olapps("check", "--output", "json", cwd=root).json["findings"]
+    (tight,) = [
+        item for item in found if item["rule"] == "model-fits" and "tight" in item["message"]
+    ]
+    assert "below 8.79GiB" in tight["message"]
+
+
+def test_thresholds_that_shrink_are_refused_with_their_line(tmp_path):
+    root = workspace(tmp_path)
+    config = root / "olapps.toml"
+    config.write_text(config.read_text() + "\n[fit]\nerror_below_mib = 2000\n")
+    outcome = olapps("fit", "demo", cwd=root)
+    assert outcome.code != 0
+    assert "error_below_mib 2000 is above warn_below_mib 1024" in outcome.err
+
+
+MEASURED = (
+    "engine:\n  type",
+    "resources:\n  gpu_measured:\n"
+    "    - {mib: 21000, source: nvidia-smi, build: b9600, files: [Demo-35B-UD-Q3_K_XL.gguf],\n"
+    "       ctx: 262144, kv: q4_0, parallel: 1, draft_n: 3}\n"
+    "engine:\n  type",
+)
+
+
+def test_a_measured_figure_is_shown_beside_the_estimate_and_wins(tmp_path):
+    root = workspace(tmp_path, Q3, FULL, MTP, MEASURED)
+    report = good("fit", "demo", "--output", "json", cwd=root).json
+    verdict = report["verdict"]
+    assert verdict["need"] == verdict["measured"]["bytes"] == 21000 * MIB
+    assert verdict["estimated"] == report["total_gpu"] != verdict["need"]
+    assert report["manifest_gpu_memory"] == 21 * GIB
+    text = good("fit", "demo", cwd=root).out
+    assert "measured 21000 MiB (nvidia-smi, on olares-one with b9600); estimated" in text
+    good("render", cwd=root)
+    manifest = next((root / "charts/olares-1.12.3").rglob("OlaresManifest.yaml")).read_text()
+    assert "requiredGpu: 21Gi" in manifest.replace('"', "")
+
+
+def test_a_measured_figure_of_another_context_is_named_and_not_used(tmp_path):
+    half = ("ctx: 32768", "ctx: 131072\n  kv: {k: q4_0, v: q4_0}")
+    root = workspace(tmp_path, Q3, half, MTP, MEASURED)
+    report = good("fit", "demo", "--output", "json", cwd=root).json
+    assert report["verdict"]["measured"] is None
+    assert "ctx 262144, the spec has 131072" in report["verdict"]["measured_unused"][0]
+    assert "not used: the measured 21000 MiB" in good("fit", "demo", cwd=root).out
+
+
+def test_show_and_check_see_the_spec_with_its_lock(tmp_path):
+    root = workspace(tmp_path)
+    spec = root / "apps/demo.yaml"
+    spec.write_text(spec.read_text().replace("      size_gb: 17.2\n", ""))
+    shown = good("show", "demo", "--output", "json", cwd=root).json
+    (file,) = shown["files"]
+    assert (file["revision"], file["size"], file["sha256"]) == ("c" * 40, Q3, "a" * 64)
+    assert f"/{'c' * 40}/" in file["path"]
+    assert file["path"] in " ".join(shown["command"])
+    assert shown["facts"]["size_gb"] == "17.2"
+    assert "17.20 GB" in good("show", "demo", cwd=root).out
+    # The size that the page states is compared with the one in the lock.
+    spec.write_text(spec.read_text().replace("A demo on", "A demo of 29.3 GB on"))
+    messages = [
+        item["message"] for item in olapps("check", "--output", "json", cwd=root).json["findings"]
+    ]
+    assert any("29.3" in message and "17.2" in message for message in messages), messages

@@ -185,3 +185,28 @@ def test_an_endpoint_that_is_no_address_is_wrong_usage(root, monkeypatch, endpoi
     outcome = olapps("lock", cwd=root)
     assert outcome.code == 2
     assert "HF_ENDPOINT" in outcome.err
+
+
+def test_alternatives_are_looked_at_and_never_downloaded(root, hub):
+    other = "example-org/Demo-35B-MTP-GGUF"
+    hub.add_repo(other, {"mtp.gguf": sparse_model(QWEN36_35B, size=SIZE + 1)})
+    spec = root / "apps/demo.yaml"
+    listed = f"  alternatives:\n    - {{repo: {other}, file: mtp.gguf}}\nengine:\n"
+    spec.write_text(spec.read_text().replace("engine:\n  type", f"{listed}  type"))
+    good("lock", cwd=root)
+    lock = load_lock(spec)
+    assert lock is not None
+    (found,) = lock.alternatives
+    assert found.facts is not None
+    assert (found.repo, found.size, found.facts.nextn) == (other, SIZE + 1, 1)
+    with untouched(root):
+        assert "0 facts asked for, 4 kept" in good("lock", cwd=root).out
+    good("render", cwd=root)
+    written = [path.read_text() for path in (root / "charts").rglob("*.yaml")]
+    assert not any("mtp.gguf" in text for text in written)
+    spec.write_text(spec.read_text().replace("file: mtp.gguf", "file: MTP.gguf"))
+    outcome = olapps("lock", cwd=root)
+    assert outcome.code == 1
+    assert re.search(
+        r"demo\.yaml:\d+: model\.alternatives\.0: .*did you mean mtp\.gguf", outcome.err, re.S
+    )

@@ -141,3 +141,21 @@ def test_every_finding_carries_a_known_rule_and_the_app():
     found = findings(sized(Q4, FULL, MTP), locked(Q4, "none", gated=True, images=[]))
     assert {item.rule for item in found} <= set(RULES)
     assert {item.app for item in found} == {"demoqwenone"}
+
+
+def test_alternatives_that_carry_the_head_are_named_when_the_target_lacks_it():
+    others = [
+        ("with/head", facts_35b(Q4).to_dict()),
+        ("without/head", facts_35b(Q4, "none").to_dict()),
+    ]
+    listed = "".join(f"    - {{repo: {repo}, file: x.gguf}}\n" for repo, _ in others)
+    text = sized(Q3, MTP, ("engine:\n  type", f"  alternatives:\n{listed}engine:\n  type"))
+    lock = locked(Q3, "none")
+    before = only("mtp-head", findings(text, lock))
+    assert before.hint == "run olapps lock to see whether with/head, without/head carries the head"
+    stale = [item.message for item in findings(text, lock) if item.rule == "lock-stale"]
+    assert stale == [f"the alternative {repo}/x.gguf is not in the lock" for repo, _ in others]
+    known = [file_of(repo=repo, file="x.gguf", size=Q4, gguf=gguf) for repo, gguf in others]
+    lock = lock.model_copy(update={"alternatives": known})
+    finding = only("mtp-head", findings(text, lock))
+    assert finding.hint == "these carry the head: with/head/x.gguf (22.0 GB)"
