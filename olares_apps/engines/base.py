@@ -93,6 +93,8 @@ class Launch:
     entry point. ``mounts`` maps an absolute file of the container to the workspace file that is
     put there alone, beside what the image holds in that folder. ``shm_mib`` is the size of the
     memory volume at ``/dev/shm`` in MiB. ``fetch`` is set when the server downloads its model.
+    ``gpu_share`` is the share of the card's memory (0 to 1) that the server takes whatever the
+    model needs, None when it takes what the model needs.
     """
 
     command: Sequence[str]
@@ -107,6 +109,7 @@ class Launch:
     mounts: Mapping[str, str] = field(default_factory=dict)
     shm_mib: int | None = None
     fetch: EngineFetch | None = None
+    gpu_share: float | None = None
 
 
 SettingsT = TypeVar("SettingsT", bound=EngineSettings)

@@ -18,7 +18,10 @@ from olares_apps.spec.models import AppSpec
 __all__ = ["GROUP", "engines", "get_engine", "spec_model"]
 
 GROUP: Final = "olapps.engines.v1"
-_BUILT_IN: Final = {"llamacpp": "olares_apps.engines.llamacpp:ENGINE"}
+_BUILT_IN: Final = {
+    "llamacpp": "olares_apps.engines.llamacpp:ENGINE",
+    "vllm": "olares_apps.engines.vllm:ENGINE",
+}
 
 
 @cache

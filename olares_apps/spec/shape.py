@@ -101,7 +101,7 @@ def place_at(model: type[BaseModel], path: tuple[str | int, ...], data: object) 
         field = _fields(chosen).get(str(step)) if is_model else None
         current = field.annotation if field else None if is_model else _element(chosen)
         data = _child(data, step)
-    return Place(current, field)
+    return Place(_choose(current, data) or current, field)
 
 
 ModelT = TypeVar("ModelT", bound=BaseModel)
