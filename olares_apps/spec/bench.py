@@ -69,3 +69,5 @@ class BenchRecord(Closed):
     """Version of the app at that time."""
     source: Line
     """Where the figure was published."""
+    tables: list[Identifier] = Field(default_factory=list)
+    """Published comparisons that the figure stood in; ``olapps leaderboard --table`` shows them."""

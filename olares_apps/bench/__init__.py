@@ -1,0 +1,1 @@
+"""Measured speeds: what compares with what."""

@@ -1,0 +1,128 @@
+"""Which measured speeds compare, and their order: the one grouping for pages and terminal.
+
+Two speeds compare only when everything that was asked for and everything it ran on agree:
+prompt, tokens, sampler, warm-up, filled context, requests at a time, and hardware. What did
+not agree stands in another group, never in one ranking. The configured context, the engine's
+image and the model file are what is compared, so they stand in the rows.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict, dataclass
+from decimal import Decimal
+from typing import Any, Self
+
+from olares_apps.spec.facts import decimal_text
+from olares_apps.spec.models import BenchRecord
+
+__all__ = ["Conditions", "Group", "Row", "group_rows"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Conditions:
+    """What two speeds must share to be ranked together.
+
+    ``tokens`` are generated per run, ``filled_ctx`` tokens stood in the context before them
+    (None: not recorded, which is a condition of its own). ``sampler`` is ``name=value`` by name.
+    """
+
+    hardware: str
+    prompt: str
+    tokens: int
+    streams: int
+    sampler: str
+    warmup: str
+    filled_ctx: int | None
+
+    @classmethod
+    def of(cls, record: BenchRecord) -> Self:
+        """Return the conditions of a bench record."""
+        protocol = record.protocol
+        sampler = (f"{key}={decimal_text(value)}" for key, value in protocol.sampler.items())
+        return cls(
+            hardware=record.hardware,
+            prompt=" ".join(protocol.prompt.split()),
+            tokens=protocol.tokens,
+            streams=protocol.streams,
+            sampler=" ".join(sorted(sampler)),
+            warmup=protocol.warmup,
+            filled_ctx=protocol.filled_ctx,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One measured speed of one app; ``tps`` (tokens per second) and ``acceptance`` (per cent)
+    are decimal text, as every figure that has to survive JSON unchanged. ``ctx`` is the
+    configured context in tokens, ``runs`` None where the source does not say.
+    """
+
+    app: str
+    title: str
+    conditions: Conditions
+    tps: str
+    ctx: int
+    runs: int | None
+    acceptance: str | None
+    slowest: str | None
+    fastest: str | None
+    image: str
+    model_file: str
+    version: str | None
+    source: str
+
+    @classmethod
+    def of(cls, app: str, title: str, record: BenchRecord) -> Self:
+        """Return the row of a bench record of the app called ``app``."""
+        runs = [run.tps for run in record.details]
+        low, high = record.tps_range or ((min(runs), max(runs)) if runs else (None, None))
+        return cls(
+            app=app,
+            title=title,
+            conditions=Conditions.of(record),
+            tps=decimal_text(record.tps),
+            ctx=record.ctx,
+            runs=record.runs or len(record.details) or None,
+            acceptance=None if record.acceptance is None else decimal_text(record.acceptance),
+            slowest=None if low is None else decimal_text(low),
+            fastest=None if high is None else decimal_text(high),
+            image=record.image,
+            model_file=record.model_file,
+            version=record.version,
+            source=record.source,
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the stored form: no floats."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, data: Mapping[str, Any]) -> Self:
+        """Read the stored form; raises TypeError for other fields than it has."""
+        return cls(**{**data, "conditions": Conditions(**data["conditions"])})
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    """Rows that compare, fastest first; equal speeds by app and context."""
+
+    conditions: Conditions
+    rows: tuple[Row, ...]
+
+    @property
+    def apps(self) -> int:
+        """Return how many apps are in it: a group of one ranks nothing."""
+        return len({row.app for row in self.rows})
+
+
+def group_rows(rows: Iterable[Row]) -> list[Group]:
+    """Return the groups: those with the most apps first, then by their fastest row."""
+    found: dict[Conditions, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.conditions, []).append(row)
+    groups = [
+        Group(conditions, tuple(sorted(members, key=lambda r: (-Decimal(r.tps), r.app, r.ctx))))
+        for conditions, members in found.items()
+    ]
+    return sorted(
+        groups, key=lambda g: (-g.apps, -Decimal(g.rows[0].tps), g.rows[0].app, g.rows[0].ctx)
+    )
