@@ -73,6 +73,7 @@ def command(
                 "written": written,
                 "fetched": list(update.fetched),
                 "kept": update.kept,
+                "bytes_read": dict(update.read),
                 "faults": [
                     {"field": fault.field, "kind": type(fault.error).__name__, "message": str(item)}
                     for fault, item in zip(update.faults, found, strict=True)
@@ -88,6 +89,8 @@ def command(
                 state = f"not written, {len(row['faults'])} faults"
             asked = f"{len(row['fetched'])} facts asked for, {row['kept']} kept"
             click.echo(f"{row['name']}: {state} ({asked}; {row['lock']})")
+            for file, size in row["bytes_read"].items():
+                click.echo(f"  {size / 10**6:.1f} MB read of {file}")
     if problems:
         raise SpecError(problems)
     return 0
@@ -110,9 +113,9 @@ def open_gatherer(*, offline: bool) -> "Iterator[Gatherer]":
     from datetime import UTC, datetime
 
     from olares_apps.lock.cache import Cache, cache_folder
+    from olares_apps.lock.credentials import Credentials, docker_config
     from olares_apps.lock.gather import Gatherer
     from olares_apps.lock.hub import Hub
-    from olares_apps.lock.image_name import docker_config, stored_credentials
     from olares_apps.lock.network import Network
     from olares_apps.lock.registry import Registry
 
@@ -124,7 +127,7 @@ def open_gatherer(*, offline: bool) -> "Iterator[Gatherer]":
             Hub(cache=cache, network=networks[0], offline=offline),
             Registry(
                 cache=cache,
-                credentials=lambda name: stored_credentials(config, name),
+                credentials=Credentials(config),
                 network=networks[1],
                 offline=offline,
             ),

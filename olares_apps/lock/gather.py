@@ -38,13 +38,15 @@ class Fault:
 class Update:
     """What became of one spec's lock: ``lock`` is the new one, complete unless there are faults.
 
-    ``fetched`` names what was asked for, ``kept`` counts what was known already.
+    ``fetched`` names what was asked for, ``kept`` counts what was known already. ``read`` is
+    how many bytes of each model file were fetched, for those of which any were.
     """
 
     lock: Lock
     fetched: tuple[str, ...]
     kept: int
     faults: tuple[Fault, ...]
+    read: Mapping[str, int] = field(default_factory=dict)
 
 
 @dataclass
@@ -184,7 +186,7 @@ def update_locks(
             for future in waiting.values():
                 future.cancel()
             raise
-        return [plan.finish({id(job): waiting[id(job)] for job in plan.jobs}) for plan in plans]
+        return [plan.finish(waiting, gatherer.hub) for plan in plans]
 
 
 @dataclass(frozen=True, slots=True)
@@ -238,7 +240,7 @@ class _Plan:
     def jobs(self) -> Iterator[_Job]:
         return (item for item in self.items if isinstance(item, _Job))
 
-    def finish(self, answers: Mapping[int, "Future[LockedFile | LockedImage]"]) -> Update:
+    def finish(self, answers: Mapping[int, "Future[LockedFile | LockedImage]"], hub: Hub) -> Update:
         faults: list[Fault] = []
 
         def settled(items: "Iterable[LockedFile | LockedImage | _Job]") -> Iterator[Any]:
@@ -260,7 +262,13 @@ class _Plan:
         )
         faults += [Fault(error.field, error) for error in contradictions(self.spec, lock)]
         fetched = tuple(job.what for job in self.jobs)
-        return Update(lock, fetched, len(self.items) - len(fetched), tuple(faults))
+        read = {
+            f"{item.repo}/{item.file}": size
+            for item in (*lock.files, *lock.alternatives)
+            if f"{item.repo}/{item.file}" in fetched
+            and (size := hub.bytes_read(item.repo, item.file))
+        }
+        return Update(lock, fetched, len(self.items) - len(fetched), tuple(faults), read)
 
     def _settled(self, found: LockedFile | LockedImage) -> LockedFile | LockedImage:
         """Return the old entry when the new one differs in its date only."""

@@ -85,6 +85,7 @@ class Hub:
         self._cache, self._offline = cache, offline
         self._network = network or Network()
         self._network.failure = HubFailed
+        self._read: dict[tuple[str, str], int] = {}
 
     @property
     def token(self) -> str | None:
@@ -145,7 +146,15 @@ class Hub:
         ]
         found = facts_of(merge_shards(headers))
         self._cache.put("gguf", *key, value=found.to_dict())
+        self._read[facts.repo, file] = sum(header.bytes_fetched for header in headers)
         return found
+
+    def bytes_read(self, repo: str, file: str) -> int:
+        """Return how many bytes of a file, all its parts together, were fetched so far.
+
+        Zero for what the cache had.
+        """
+        return self._read.get((repo, file), 0)
 
     def document(self, facts: RepoFacts, file: str) -> dict[str, Any]:
         """Return a small JSON file of the repository; raises HubFailed when it is none."""
@@ -167,6 +176,7 @@ class Hub:
         if not isinstance(found, dict):
             raise HubFailed(f"{address} is no JSON document")
         self._cache.put("document", *key, value=found)
+        self._read[facts.repo, file] = len(answer.content)
         return found
 
     def _index_shards(self, facts: RepoFacts, file: str) -> list[str]:

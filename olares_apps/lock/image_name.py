@@ -1,16 +1,11 @@
-"""Image references taken apart, and the credentials that Docker keeps for their registries."""
+"""Image references taken apart."""
 
-import base64
-import binascii
-import json
-from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 from olares_apps.errors import UsageError
 
-__all__ = ["ImageName", "docker_config", "parse_image", "stored_credentials"]
+__all__ = ["ImageName", "parse_image"]
 
 # The public registry has three names: in references, for requests and in Docker's config file.
 _DOCKER_HUB: Final = frozenset({"docker.io", "index.docker.io", "registry-1.docker.io"})
@@ -57,30 +52,3 @@ def parse_image(image: str) -> ImageName:
         host = _DOCKER_HOST
         path = path if "/" in path else f"library/{path}"
     return ImageName(image, host, path, digest or tag or "latest")
-
-
-def docker_config(environ: Mapping[str, str], home: Path) -> Path:
-    """Return Docker's config file: in ``$DOCKER_CONFIG``, else in ``~/.docker``."""
-    folder = environ.get("DOCKER_CONFIG")
-    return (Path(folder) if folder else home / ".docker") / "config.json"
-
-
-def stored_credentials(config: Path, name: ImageName) -> tuple[str, str] | None:
-    """Return user and password that Docker's config file holds for a registry, if any.
-
-    Credentials behind a helper program are not looked up; a file that cannot be read counts
-    as empty.
-    """
-    try:
-        auths = json.loads(config.read_text(encoding="utf-8"))["auths"]
-        entry = next((auths[key] for key in name.keys if key in auths), None)
-        if not isinstance(entry, dict):
-            return None
-        if isinstance(entry.get("username"), str) and isinstance(entry.get("password"), str):
-            return entry["username"], entry["password"]
-        user, colon, password = (
-            base64.b64decode(entry["auth"], validate=True).decode().partition(":")
-        )
-    except (OSError, ValueError, KeyError, TypeError, binascii.Error):
-        return None
-    return (user, password) if colon else None

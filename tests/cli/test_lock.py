@@ -1,6 +1,12 @@
 """`olapps lock`, as a user runs it against a hub and a registry on loopback."""
 
+import contextlib
+import io
+import os
+import pty
 import re
+import shutil
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +17,7 @@ from support.gguf_files import QWEN36_35B, TINY_MOE
 from support.registry import FakeRegistry, ImageBlobs
 from support.workspaces import build_workspace, good, olapps, untouched
 
+from olares_apps.cli.app import run
 from olares_apps.lock.file import load_lock
 from olares_apps.render import assemble
 
@@ -96,9 +103,9 @@ def test_offline_after_a_run_gives_the_same_lock(root, hub, registry):
     good("lock", cwd=root)
     text = (root / "apps/demo.lock.yaml").read_text()
     (root / "apps/demo.lock.yaml").unlink()
-    asked = len(hub.requests)
+    asked, images = len(hub.requests), len(registry.requests)
     good("lock", "--offline", cwd=root)
-    assert len(hub.requests) == asked
+    assert (len(hub.requests), len(registry.requests)) == (asked, images)
     dates = re.compile(r"at: .*")
     assert dates.sub("", (root / "apps/demo.lock.yaml").read_text()) == dates.sub("", text)
 
@@ -210,3 +217,54 @@ def test_alternatives_are_looked_at_and_never_downloaded(root, hub):
     assert re.search(
         r"demo\.yaml:\d+: model\.alternatives\.0: .*did you mean mtp\.gguf", outcome.err, re.S
     )
+
+
+def test_a_run_says_how_much_of_each_file_it_read(root, hub):
+    (row,) = good("lock", "--output", "json", cwd=root).json["specs"]
+    (size,) = row["bytes_read"].values()
+    assert list(row["bytes_read"]) == [f"{REPO}/{FILE}"]
+    sent = [item.range for item in hub.gets(file_url_path(REPO, FILE, COMMIT))]
+    ends = [tuple(map(int, text.removeprefix("bytes=").split("-"))) for text in sent]
+    assert size == sum(end - start + 1 for start, end in ends)
+    assert size < SIZE // 1000
+    (root / "apps/demo.lock.yaml").unlink()
+    assert good("lock", "--output", "json", cwd=root).json["specs"][0]["bytes_read"] == {}
+    (root / "apps/demo.lock.yaml").unlink()
+    shutil.rmtree(root.parent / "cache")
+    assert f"MB read of {REPO}/{FILE}" in good("lock", cwd=root).out
+
+
+def test_several_repositories_are_asked_at_the_same_time(root, hub, monkeypatch):
+    """Each page waits until the other one was asked for: one after the other never ends well."""
+    other = "example-org/Other-GGUF"
+    hub.add_repo(other, {"other.gguf": sparse_model(TINY_MOE)})
+    text = (root / "apps/demo.yaml").read_text().replace("demoqwenone", "demosecond")
+    text = text.replace("Demo Qwen One", "Demo Second").replace("demo-qwen", "demo-second")
+    text = text.replace(REPO, other).replace(FILE, "other.gguf").replace("size_gb: 17.2", "")
+    (root / "apps/second.yaml").write_text(text.replace("      \n", ""))
+    together = threading.Barrier(2, timeout=20)
+    answer = hub._answer_to
+
+    def waiting(request):
+        if request.path.startswith("/api/models/"):
+            together.wait()
+        return answer(request)
+
+    monkeypatch.setattr(hub, "_answer_to", waiting)
+    assert good("lock", cwd=root).out.count("written") == 2
+    assert not together.broken
+
+
+def test_a_bar_is_shown_on_a_terminal_and_only_there(root, monkeypatch):
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert good("lock", cwd=root).err == ""
+    master, slave = pty.openpty()
+    with os.fdopen(slave, "w") as terminal, contextlib.redirect_stderr(terminal):
+        with contextlib.chdir(root), contextlib.redirect_stdout(io.StringIO()) as out:
+            assert run(["lock", "--upgrade"]) == 0
+        terminal.flush()
+        shown = os.read(master, 2**16).decode()
+    os.close(master)
+    assert "3/3" in shown
+    assert "\x1b" not in out.getvalue()

@@ -1,6 +1,7 @@
 """Image registries: the real one behind tokens, a stand-in with faults, and names."""
 
 import json
+import os
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from support.registry import (
 
 from olares_apps.errors import UsageError
 from olares_apps.lock.cache import Cache
+from olares_apps.lock.credentials import Credentials, docker_config, stored_credentials
 from olares_apps.lock.errors import (
     ImageDenied,
     ImageMissing,
@@ -25,7 +27,7 @@ from olares_apps.lock.errors import (
     RegistryFailed,
     TooManyRequests,
 )
-from olares_apps.lock.image_name import docker_config, parse_image, stored_credentials
+from olares_apps.lock.image_name import parse_image
 from olares_apps.lock.network import Network
 from olares_apps.lock.registry import Registry, declared_cuda
 
@@ -197,6 +199,71 @@ class TestCredentials:
         path = write_docker_config(tmp_path, "https://index.docker.io/v1/")
         assert stored_credentials(path, parse_image("docker.io/a/b:c")) == ("me", "secret")
         assert stored_credentials(path, parse_image("ghcr.io/a/b:c")) is None
+
+    @pytest.fixture
+    def helper(self, tmp_path, monkeypatch):
+        """A program as Docker's helpers are: it knows one registry and keeps a list of calls."""
+        folder = tmp_path / "bin"
+        folder.mkdir()
+        program = folder / "docker-credential-safe"
+        program.write_text(
+            "#!/bin/sh\n"
+            f'read -r server; echo "$1 $server" >> "{tmp_path}/calls"\n'
+            'case "$server" in\n'
+            '  127.0.0.1:*) echo \'{"ServerURL": "x", "Username": "me", "Secret": "secret"}\';;\n'
+            '  token.example) echo \'{"Username": "<token>", "Secret": "t"}\';;\n'
+            '  odd.example) echo "[]";;\n'
+            '  *) echo "credentials not found in native keychain"; exit 1;;\n'
+            "esac\n"
+        )
+        program.chmod(0o755)
+        monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
+        return tmp_path / "calls"
+
+    @pytest.mark.parametrize("by_host", [True, False])
+    def test_a_helper_program_opens_a_private_image_and_is_asked_once(
+        self, fake, waits, tmp_path, helper, by_host
+    ):
+        for name in ("owner/private", "owner/other"):
+            fake.add_image(name, "v1", TWO)
+        named = {"credHelpers": {fake.host: "safe"}} if by_host else {"credsStore": "safe"}
+        config = tmp_path / "config.json"
+        config.write_text(json.dumps({"auths": {fake.host: {}}, **named}))
+        network = Network(attempts=2, timeout=10, sleep=waits.append)
+        registry = Registry(cache=Cache(None), credentials=Credentials(config), network=network)
+        for name in ("owner/private", "owner/other"):
+            assert registry.image(f"{fake.host}/{name}:v1").digest == TWO.digest
+        network.close()
+        assert helper.read_text().splitlines() == [f"get {fake.host}"]
+
+    def test_a_helper_comes_before_the_file_and_one_that_knows_nothing_after(
+        self, tmp_path, helper
+    ):
+        config = write_docker_config(tmp_path, "ghcr.io", user="in-file")
+        document = json.loads(config.read_text())
+        config.write_text(json.dumps({**document, "credsStore": "safe"}))
+        assert stored_credentials(config, parse_image("ghcr.io/a/b:c")) == ("in-file", "secret")
+        document["auths"]["127.0.0.1:5"] = document["auths"]["ghcr.io"]
+        config.write_text(json.dumps({**document, "credsStore": "safe"}))
+        assert stored_credentials(config, parse_image("127.0.0.1:5/a:c")) == ("me", "secret")
+
+    @pytest.mark.parametrize(
+        ("program", "host"),
+        [
+            ("safe", "ghcr.io"),
+            ("safe", "token.example"),
+            ("safe", "odd.example"),
+            ("not-there", "ghcr.io"),
+            ("../safe", "127.0.0.1:5"),
+            (7, "ghcr.io"),
+        ],
+    )
+    def test_a_helper_without_an_answer_counts_as_no_credentials(
+        self, tmp_path, helper, program, host
+    ):
+        config = tmp_path / "config.json"
+        config.write_text(json.dumps({"credsStore": program}))
+        assert stored_credentials(config, parse_image(f"{host}/a/b:c")) is None
 
     def test_the_folder_of_the_config_file_can_be_set(self, tmp_path):
         assert docker_config({"DOCKER_CONFIG": "/x"}, tmp_path) == Path("/x/config.json")
