@@ -1,6 +1,7 @@
 """vLLM apps as data: stacks that run on real devices, as changes of the flagship."""
 
 from collections.abc import Mapping
+from copy import deepcopy
 from typing import Any, Final
 
 from support.sample_specs import FLAGSHIP, make_spec
@@ -133,4 +134,4 @@ def vllm_spec(stack: Mapping[str, Any], changes: Mapping[str, Any] | None = None
         "model": {key: value for key, value in FLAGSHIP["model"].items() if key != "files"},
         "resources": {},
     }
-    return make_spec({**base, **stack, **(changes or {})})
+    return make_spec(deepcopy({**base, **stack, **(changes or {})}))

@@ -157,7 +157,8 @@ def _neighbours(context: ChartContext, container: Container) -> list[str]:
         return []
     cuda = cuda_of(name, None)
     suffix = f"-x86_64-cu{cuda.replace('.', '')}" if cuda and "." in cuda else ""
-    return [f"v{build}{suffix}" for build in reversed(known_builds("vllm"))]
+    releases = [build for build in known_builds("vllm") if "." in build]
+    return [f"v{build}{suffix}" for build in reversed(releases)]
 
 
 @rules.info(
