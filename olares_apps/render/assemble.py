@@ -1,17 +1,12 @@
 """One spec and one generation to a chart tree: pure, the same bytes on every machine."""
 
-import json
-import re
 from collections.abc import Mapping, Sequence
 from functools import cache
-from hashlib import sha256
-from pathlib import PurePosixPath
 from typing import Any, Final
 
-from olares_apps.engines.base import ASSET_FOLDER, MODEL_FOLDER, Engine, Launch, StoredFile
+from olares_apps.engines.base import MODEL_FOLDER, Engine, Launch, StoredFile
 from olares_apps.engines.files import stored_files
 from olares_apps.engines.registry import get_engine
-from olares_apps.errors import RenderError
 from olares_apps.generations import Generation
 from olares_apps.hardware import HardwareProfile, load_profile
 from olares_apps.lock.apply import apply_lock, exact_files
@@ -20,10 +15,12 @@ from olares_apps.lock.need import gpu_need
 from olares_apps.render import manifest as manifests
 from olares_apps.render import platform, resources
 from olares_apps.render.chart import ChartTree, Publisher
+from olares_apps.render.editable import editable, widest
+from olares_apps.render.pod import literal, pod_context
 from olares_apps.render.scalars import dump
 from olares_apps.render.templates import Templates
 from olares_apps.render.text import DEFAULT_LOCALE, page_texts
-from olares_apps.render.traits import SERVER, Traits, traits_of
+from olares_apps.render.traits import Traits, traits_of
 from olares_apps.spec.facts import facts as spec_facts
 from olares_apps.spec.models import AppSpec
 
@@ -33,18 +30,16 @@ DOWNLOAD_IMAGE: Final = "docker.io/alpine/curl:8.12.1"
 """Image of the init container: small, with curl, and from a registry whose images devices let
 run as root, which a folder that the device has just created for root needs."""
 
-_PROBE_PERIOD_SECONDS: Final = 10
 _profile = cache(load_profile)
 _OBJECTS: Final = "chart/templates/"
-_CONFIG_KEY: Final = re.compile(r"[A-Za-z0-9._-]{1,253}", re.ASCII)
-_MOUNTED: Final = ("", MODEL_FOLDER, ASSET_FOLDER)
 
 
 def asset_paths(spec: AppSpec[Any], engine: Engine[Any] | None = None) -> tuple[str, ...]:
     """Return the workspace files that a render needs as ``assets``."""
     engine = engine or get_engine(spec.engine.type)
     launch = engine.launch(spec, stored_files(spec.model.files))
-    return tuple(sorted(set(launch.assets.values())))
+    named = (launch.assets, launch.mounts, spec.config_files)
+    return tuple(sorted({path for files in named for path in files.values()}))
 
 
 def render_chart(
@@ -96,7 +91,7 @@ class Renderable:
         lock: Lock | None = None,
     ) -> None:
         profile = hardware or _profile(spec.hardware)
-        files, need = stored_files(spec.model.files), gpu_need(spec, lock, profile)
+        files, need = stored_files(spec.model.files), gpu_need(widest(spec), lock, profile)
         if lock:
             spec = apply_lock(spec, lock)
             files = exact_files(stored_files(spec.model.files), lock)
@@ -108,9 +103,13 @@ class Renderable:
         self._gpu = launch.gpu
         self._needs = manifests.Needs(
             cpu=(spec.resources.cpu, spec.resources.cpu_limit),
-            memory=(spec.resources.memory, spec.resources.memory_limit),
-            disk=resources.disk(spec, files, usable),
-            gpu=resources.gpu_memory(spec, files, usable, need) if launch.gpu else None,
+            memory=resources.server_memory(spec, launch),
+            disk=resources.disk(spec, files, usable, launch.fetch),
+            gpu=resources.gpu_memory(
+                spec, files, usable, need, fetch=launch.fetch, taken=_taken(launch, profile)
+            )
+            if launch.gpu
+            else None,
         )
         self._texts = page_texts(
             spec,
@@ -125,9 +124,15 @@ class Renderable:
             f"i18n/{locale}/OlaresManifest.yaml": dump(page).encode()
             for locale, page in self._i18n.items()
         }
-        download = _download(files, templates)
-        waiting = resources.download_seconds(files, usable) + launch.probe.load_seconds
-        self._context = _context(spec, launch, download, _assets(launch, assets or {}), waiting)
+        self._editable = editable(spec, launch, lambda other: engine.launch(other, files))
+        self._context = pod_context(
+            spec,
+            launch,
+            self._editable,
+            download=_download(files, templates),
+            assets=assets or {},
+            download_seconds=resources.download_seconds(files, usable, launch.fetch),
+        )
 
     def chart(self, generation: Generation, version: str) -> ChartTree:
         """Render the chart for one generation; ``version`` is that archive's own version."""
@@ -144,14 +149,14 @@ class Renderable:
             text=text,
             locales=list(self._texts),
             needs=self._needs,
-            permission=platform.permission(found, traits),
-            envs=platform.environment(found),
+            permission=platform.permission(found, traits, spec.volumes),
+            envs=platform.environment(found, spec, traits, self._editable.defaults),
         )
         chart = manifests.chart_yaml(spec, version=version, publisher=self._publisher, text=text)
         written = {
             "Chart.yaml": dump(chart),
             "OlaresManifest.yaml": dump(manifest),
-            "values.yaml": dump(platform.values(spec.app, found, traits)),
+            "values.yaml": dump(platform.values(spec, found, traits)),
             **objects,
         }
         contents = {path: text.encode() for path, text in written.items()} | self._locale_files
@@ -169,6 +174,7 @@ class Renderable:
         context = self._context | {
             "scalable": traits.replicas,
             "gpu": traits.gpu_inject if self._gpu else None,
+            "shared_models": traits.common_folder and self.spec.model.folder == "shared",
         }
         rendered = {
             name.removeprefix("chart/"): self._templates.render(name, context)
@@ -188,92 +194,15 @@ def _download(files: Sequence[StoredFile], templates: Templates) -> dict[str, st
     return {
         "image": DOWNLOAD_IMAGE,
         "script": templates.text("scripts/download.sh"),
-        "rows": _literal("\n".join("|".join(str(item or "-") for item in row) for row in rows)),
+        "rows": literal("\n".join("|".join(str(item or "-") for item in row) for row in rows)),
     }
 
 
-def _context(
-    spec: AppSpec[Any],
-    launch: Launch,
-    download: Mapping[str, str] | None,
-    assets: Mapping[str, str],
-    waiting_seconds: int,
-) -> dict[str, Any]:
-    env = {**launch.env, **spec.engine.env}
-    for name in sorted(env.keys() & launch.config.keys()):
-        raise RenderError(
-            f"engine.env.{name} would replace the value that the server's arguments refer to",
-            hint="the settings of the engine give that value; remove the variable",
-        )
-    return {
-        "app": spec.app,
-        "image": spec.engine.image,
-        "port": spec.engine.port,
-        "command": [_literal(item) for item in launch.command],
-        "args": _arguments(launch),
-        "env": {name: _literal(value) for name, value in sorted(env.items())},
-        "config": launch.config,
-        "config_checksum": _checksum(launch.config, assets, download),
-        "download": download,
-        "assets": assets,
-        "scratch": _scratch(launch),
-        "container": SERVER,
-        "resources": spec.resources,
-        "model_folder": MODEL_FOLDER,
-        "asset_folder": ASSET_FOLDER,
-        "deadline_seconds": waiting_seconds,
-        "probe": {
-            "path": launch.probe.path,
-            "period": _PROBE_PERIOD_SECONDS,
-            "failures": -(-launch.probe.load_seconds // _PROBE_PERIOD_SECONDS),
-        },
-    }
+def _taken(launch: Launch, profile: HardwareProfile) -> int | None:
+    """Return the bytes of GPU memory that a server takes whatever it serves.
 
-
-def _arguments(launch: Launch) -> list[str]:
-    arguments = [_literal(item) for item in launch.argv]
-    for index, key in launch.refers.items():
-        if launch.config[key] != launch.argv[index]:
-            raise RenderError(f"argument {index} and ConfigMap key {key} hold different values")
-        arguments[index] = f"$({key})"
-    return arguments
-
-
-def _literal(text: str) -> str:
-    """Return text that the kubelet leaves as it is: it expands ``$(NAME)`` and halves ``$$``."""
-    return text.replace("$", "$$")
-
-
-def _assets(launch: Launch, given: Mapping[str, str]) -> dict[str, str]:
-    missing = sorted(set(launch.assets.values()) - given.keys())
-    if missing:
-        raise RenderError(
-            f"workspace file {missing[0]} is missing", hint="the spec names it; add it or remove it"
-        )
-    for name in launch.assets:
-        if not _CONFIG_KEY.fullmatch(name):
-            raise RenderError(
-                f"workspace file {name!r} cannot be carried under that name",
-                hint="name it with letters, digits, '-', '_' and '.' only",
-            )
-    return {name: given[path] for name, path in sorted(launch.assets.items())}
-
-
-def _scratch(launch: Launch) -> list[str]:
-    for folder in launch.scratch:
-        # An empty volume over the binary's folder would hide the server.
-        hidden = any(PurePosixPath(item).is_relative_to(folder) for item in launch.command[:1])
-        if not folder.startswith("/") or folder.rstrip("/") in _MOUNTED or hidden:
-            raise RenderError(
-                f"{folder!r} cannot be an empty volume of the container",
-                hint="name an absolute folder that holds nothing else, for example /cache",
-            )
-    return list(launch.scratch)
-
-
-def _checksum(*parts: object) -> str:
-    """Return a digest of everything that the pod reads from ConfigMaps.
-
-    It stands on the pod, so that an upgrade which changes only such data restarts it.
+    Its share is one of what the driver states for the card, which is more than a program gets.
     """
-    return sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()
+    if launch.gpu_share is None:
+        return None
+    return min(round(launch.gpu_share * profile.reported_bytes), profile.usable_bytes)

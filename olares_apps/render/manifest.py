@@ -10,15 +10,30 @@ from typing import Any, Final
 
 from olares_apps.generations import Generation
 from olares_apps.render.chart import Publisher
+from olares_apps.render.pod import service_name
 from olares_apps.render.scalars import Data
 from olares_apps.render.text import PageText
 from olares_apps.render.traits import Traits
 from olares_apps.spec.models import AppSpec
+from olares_apps.spec.structure import Entrance, FurtherEntrance
 
-__all__ = ["Needs", "chart_yaml", "entrance_title", "icon", "locale_file", "manifest"]
+__all__ = [
+    "NOT_INSTALLABLE",
+    "Needs",
+    "chart_yaml",
+    "entrance_title",
+    "icon",
+    "locale_file",
+    "manifest",
+]
+
+NOT_INSTALLABLE: Final = "olapps/not-installable"
+"""Annotation of Chart.yaml that says why no device can install the app."""
 
 _HUB: Final = "https://huggingface.co"
 _TITLE_CHARACTERS: Final = 30
+# Modes of cards with memory of their own; the others draw on the host's, and say no GPU memory.
+_OWN_MEMORY: Final = ("nvidia", "amd-gpu")
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +70,7 @@ def chart_yaml(
     spec: AppSpec[Any], *, version: str, publisher: Publisher, text: PageText
 ) -> dict[str, Data]:
     """Return Chart.yaml as data."""
-    return {
+    data: dict[str, Data] = {
         "apiVersion": "v2",
         "name": spec.app,
         "version": version,
@@ -65,6 +80,9 @@ def chart_yaml(
         "home": website(spec, publisher),
         "icon": icon(spec, publisher),
     }
+    if spec.not_installable:
+        data["annotations"] = {NOT_INSTALLABLE: spec.not_installable}
+    return data
 
 
 def manifest(
@@ -94,16 +112,7 @@ def manifest(
             "version": version,
             "categories": spec.categories,
         },
-        "entrances": [
-            {
-                "name": spec.app,
-                "host": spec.app,
-                "port": spec.engine.port,
-                "title": entrance_title(spec),
-                "authLevel": spec.entrance.auth_level,
-                "openMethod": spec.entrance.open_method,
-            }
-        ],
+        "entrances": _entrances(spec),
     }
     if traits.replicas:
         head["workloadReplicas"] = {spec.app: 1}
@@ -123,9 +132,9 @@ def manifest(
             {"text": item.text, "url": item.url}
             for item in (spec.licenses.model, spec.licenses.engine)
         ],
-        "supportArch": ["amd64"],
+        "supportArch": spec.support.arch,
     }
-    head["spec"] = about | _resources(needs, traits)
+    head["spec"] = about | _resources(needs, traits, spec.support.accelerators)
     if permission:
         head["permission"] = permission
     head["options"] = {
@@ -138,7 +147,32 @@ def manifest(
     return head
 
 
-def _resources(needs: Needs, traits: Traits) -> dict[str, Data]:
+def _entrances(spec: AppSpec[Any]) -> list[Data]:
+    """Return the entrances, the main one first: addresses depend on the order."""
+    ports = {None: spec.engine.port} | {item.name: item.port for item in spec.services}
+    named: list[tuple[str, str, Entrance | FurtherEntrance]] = [
+        (spec.app, entrance_title(spec), spec.entrance)
+    ]
+    named += [(item.name, item.title, item) for item in spec.entrances]
+    return [
+        {
+            "name": name,
+            "host": service_name(spec, entrance.service),
+            "port": ports[entrance.service],
+            "title": title,
+            "authLevel": entrance.auth_level,
+            "openMethod": entrance.open_method,
+            **({"invisible": True} if getattr(entrance, "invisible", False) else {}),
+        }
+        for name, title, entrance in named
+    ]
+
+
+def _resources(needs: Needs, traits: Traits, modes: Sequence[str]) -> dict[str, Data]:
+    """Return the resources; ``modes`` are what a server with a GPU may run on.
+
+    Sources: the Olares contract, sections 5.3 and 5.5.
+    """
     pairs = {"Cpu": needs.cpu, "Memory": needs.memory, "Disk": needs.disk}
     flat: dict[str, Data] = {}
     for name, (required, limited) in pairs.items():
@@ -148,7 +182,11 @@ def _resources(needs: Needs, traits: Traits) -> dict[str, Data]:
     if not traits.accelerator:
         return flat | {"requiredGpu": needs.gpu[0], "limitedGpu": needs.gpu[1]}
     gpu = {"requiredGPUMemory": needs.gpu[0], "limitedGPUMemory": needs.gpu[1]}
-    return {"accelerator": [{"mode": "nvidia", **flat, **gpu}]}
+    return {
+        "accelerator": [
+            {"mode": mode, **flat, **(gpu if mode in _OWN_MEMORY else {})} for mode in modes
+        ]
+    }
 
 
 def locale_file(title: str, text: PageText) -> dict[str, Data]:

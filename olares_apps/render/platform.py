@@ -8,12 +8,14 @@ Sources: the Olares contract, sections 5.1, 8.1 and 8.2.
 
 import re
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from typing import Any, Final
 
 from olares_apps.errors import RenderError, nearest
+from olares_apps.render.ranges import number_pattern
 from olares_apps.render.scalars import Data
 from olares_apps.render.traits import Traits
+from olares_apps.spec.models import AppSpec
+from olares_apps.spec.structure import Setting, Volume
 
 __all__ = ["References", "environment", "permission", "references", "values"]
 
@@ -28,24 +30,20 @@ _KNOWN: Final = frozenset(
     "admin isAdmin bfl user domain userspace olaresEnv GPU gpu cluster nodes schedule sysVersion "
     "rootPath fs_type deviceName downloadCdnURL sharedlib oidc os dep svcs workloads".split()
 )
-_PERMISSIONS: Final = {"appData": "appData", "appCache": "appCache", "appCommon": "appCommon"}
+_FOLDERS: Final = ("appData", "appCache", "appCommon", "userData")
 
 
-@dataclass(frozen=True, slots=True)
-class Env:
-    """A user's or system's variable that reaches the chart as ``.Values.olaresEnv.<name>``."""
-
-    source: str
-    kind: str
-    description: str
-
-
-_ENVS: Final[Mapping[str, Env]] = {
-    "HF_TOKEN": Env(
-        "OLARES_USER_HUGGINGFACE_TOKEN", "password", "Token for gated models of the model hub"
+# Variables of the user or the system that a download reads, as settings that no spec has to state.
+_ENVS: Final[Mapping[str, Setting]] = {
+    "HF_TOKEN": Setting(
+        source="OLARES_USER_HUGGINGFACE_TOKEN",
+        type="password",
+        description="Token for gated models of the model hub",
     ),
-    "HF_ENDPOINT": Env(
-        "OLARES_USER_HUGGINGFACE_SERVICE", "string", "Address of a mirror of the model hub"
+    "HF_ENDPOINT": Setting(
+        source="OLARES_USER_HUGGINGFACE_SERVICE",
+        type="string",
+        description="Address of a mirror of the model hub",
     ),
 }
 
@@ -63,7 +61,7 @@ def references(templates: Iterable[str]) -> References:
     )
 
 
-def values(app: str, found: References, traits: Traits) -> dict[str, Data]:
+def values(spec: AppSpec[Any], found: References, traits: Traits) -> dict[str, Data]:
     """Return the content of ``values.yaml``: platform keys with empty defaults.
 
     Raises RenderError for a reference to something that no platform sets.
@@ -71,10 +69,11 @@ def values(app: str, found: References, traits: Traits) -> dict[str, Data]:
     result: dict[str, Any] = {
         key: dict(value) if isinstance(value, dict) else value for key, value in _BASE.items()
     }
-    result |= {"domain": {app: ""}, "userspace": {}, "olaresEnv": {}, "GPU": {}}
+    domains = dict.fromkeys((spec.app, *(entrance.name for entrance in spec.entrances)), "")
+    result |= {"domain": domains, "userspace": {}, "olaresEnv": {}, "GPU": {}}
     result["GPU"] = {"Type": "", "Cuda": ""}
     if traits.replicas:
-        result["workloads"] = {app: {"replicaCount": 1}}
+        result["workloads"] = {spec.app: {"replicaCount": 1}}
     for path in sorted(found):
         if not path or path[0] not in _KNOWN:
             raise _unknown(".".join(path))
@@ -96,37 +95,74 @@ def _unknown(path: str) -> RenderError:
     )
 
 
-def permission(found: References, traits: Traits) -> dict[str, Data]:
-    """Return the manifest's permission block: the folders that the templates mount."""
-    folders = sorted(path[1] for path in found if path[:1] == ("userspace",) and len(path) > 1)
+def permission(
+    found: References, traits: Traits, volumes: Iterable[Volume] = ()
+) -> dict[str, Data]:
+    """Return the manifest's permission block: the folders that the templates mount.
+
+    Of the user's home the single folders are named, those of ``volumes``.
+    """
+    folders = sorted({path[1] for path in found if path[:1] == ("userspace",) and len(path) > 1})
+    home = [f"/Home/{item.folder}/" for item in volumes if item.source == "user-data"]
+    known = [folder for folder in _FOLDERS if folder != "appCommon" or traits.common_folder]
     for folder in folders:
-        if folder not in _PERMISSIONS or (folder == "appCommon" and not traits.common_folder):
+        if folder not in known or (folder == "userData" and not home):
             raise RenderError(
                 f"a template reads .Values.userspace.{folder}, which charts of this generation "
-                "cannot ask for",
-                hint="known: " + ", ".join(_PERMISSIONS),
+                "cannot ask for" + (" unnamed" if folder in known else ""),
+                hint="name the folder in volumes of the spec"
+                if folder in known
+                else "known: " + ", ".join(known),
             )
-    return {_PERMISSIONS[folder]: True for folder in folders}
+    return {folder: home if folder == "userData" else True for folder in folders}
 
 
-def environment(found: References) -> list[Data]:
-    """Return the manifest's declarations of the variables that the templates read."""
+def environment(
+    found: References, spec: AppSpec[Any], traits: Traits, defaults: Mapping[str, str]
+) -> list[Data]:
+    """Return the manifest's declarations of the variables that the templates read.
+
+    ``defaults`` are the spec's values of settings that change one. They stand in the description
+    and in the templates, never as the declaration's own default: that one a device would keep over
+    upgrades, and a later version's better value would not reach it.
+    """
     names = {path[1] for path in found if path[:1] == ("olaresEnv",) and len(path) > 1}
-    for name in sorted(names - _ENVS.keys()):
+    known = {**_ENVS, **spec.settings}
+    for name in sorted(names - known.keys()):
         raise RenderError(
             f"a template reads .Values.olaresEnv.{name}, which is not declared",
-            hint="known: " + ", ".join(_ENVS),
+            hint="known: " + ", ".join(known),
         )
     return [
-        {
-            "envName": name,
-            "type": env.kind,
-            "required": False,
-            "editable": True,
-            "applyOnChange": True,
-            "description": env.description,
-            "valueFrom": {"envName": env.source},
-        }
-        for name, env in _ENVS.items()
+        _declaration(name, setting, traits, defaults.get(name, ""))
+        for name, setting in known.items()
         if name in names
     ]
+
+
+def _declaration(name: str, setting: Setting, traits: Traits, default: str) -> dict[str, Data]:
+    built_in = _ENVS.get(name)
+    source = setting.source or (built_in.source if built_in else None)
+    note = f" (empty: {default})" if default else ""
+    declared: dict[str, Data] = {
+        "envName": name,
+        "type": setting.type or (built_in.type if built_in else None) or _kind(setting, default),
+        "required": setting.required,
+        "editable": True,
+        "applyOnChange": True,
+        "description": setting.description + note,
+    }
+    if source:
+        declared["valueFrom"] = {"envName": source}
+    if not traits.env_rules:
+        return declared
+    if setting.choices:
+        declared["options"] = [{"title": str(c), "value": str(c)} for c in setting.choices]
+    elif setting.min is not None or setting.max is not None:
+        declared["regex"] = number_pattern(setting.min or 0, setting.max)
+    return declared
+
+
+def _kind(setting: Setting, default: str) -> str:
+    numeric = default.isdecimal() and all(isinstance(item, int) for item in setting.choices)
+    return "int" if numeric else "string"

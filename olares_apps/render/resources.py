@@ -7,11 +7,11 @@ init containers end before it starts.
 from collections.abc import Sequence
 from typing import Any, Final
 
-from olares_apps.engines.base import StoredFile
+from olares_apps.engines.base import EngineFetch, Launch, StoredFile
 from olares_apps.spec.models import AppSpec
 from olares_apps.spec.quantity import GIB, format_gib, parse_quantity
 
-__all__ = ["disk", "download_seconds", "gib_text", "gpu_memory"]
+__all__ = ["disk", "download_seconds", "gib_text", "gpu_memory", "server_memory"]
 
 # GPU memory beside the weights when nothing better is known: KV cache, recurrent state, draft
 # context, compute buffers and the CUDA context. Measured for 27B to 35B hybrids with a 4-bit
@@ -29,26 +29,50 @@ _MIB: Final = 2**20
 _DOWNLOAD_RATE: Final = 20 * 10**6 // 8
 
 
+def server_memory(spec: AppSpec[Any], launch: Launch) -> tuple[str, str]:
+    """Return required and limited memory of the server in Kubernetes notation.
+
+    What lies in a memory volume counts for the container that wrote it, so shared memory comes
+    on top of the limit.
+    """
+    stated = spec.resources
+    if not launch.shm_mib:
+        return stated.memory, stated.memory_limit
+    limit = parse_quantity(stated.memory_limit) + launch.shm_mib * _MIB
+    return stated.memory, _exact(limit)
+
+
 def gpu_memory(
-    spec: AppSpec[Any], files: Sequence[StoredFile], usable: int, computed: int | None = None
+    spec: AppSpec[Any],
+    files: Sequence[StoredFile],
+    usable: int,
+    computed: int | None = None,
+    *,
+    fetch: EngineFetch | None = None,
+    taken: int | None = None,
 ) -> tuple[str, str]:
     """Return required and limited GPU memory in Kubernetes notation, whole GiB.
 
     ``usable`` is what the hardware profile leaves to an app, in bytes; the limit is that,
     rounded down, or the need when the need is larger, so that the chart stays valid and a
-    check can name the misfit. The need is the stated one, else the ``computed`` one (bytes; in
-    MiB where the next whole GiB would pass the card), else the sum of stated parts (GB), else
-    the files that go to the GPU plus a margin.
+    check can name the misfit. The need is the stated one, else what the server takes whatever it
+    serves (``taken``, bytes), else the ``computed`` one (bytes; in MiB where the next whole GiB
+    would pass the card), else the sum of stated parts (GB), else the files that go to the GPU,
+    those of ``fetch`` included, plus a margin.
     """
     stated = spec.resources
     if stated.gpu_memory:
         need = parse_quantity(stated.gpu_memory)
+    elif taken is not None:
+        return _exact(taken), _exact(max(taken, usable // GIB * GIB))
     elif computed is not None:
         return _exact(computed), _exact(max(computed, usable // GIB * GIB))
     elif stated.gpu_memory_parts:
         need = round(sum(part.gb for part in stated.gpu_memory_parts) * 10**9)
     else:
         loaded = [(item.about, _ON_GPU[item.role]) for item in files if item.role in _ON_GPU]
+        if fetch:
+            loaded.append((fetch.size, _ON_GPU["target"]))
         known = all(size is not None for size, _ in loaded)
         need = round(sum((size or 0) * factor for size, factor in loaded)) + _BESIDE_WEIGHTS
         if not known:
@@ -67,21 +91,31 @@ def _exact(size: int) -> str:
     return f"{size // GIB}Gi" if size % GIB == 0 else f"{-(-size // _MIB)}Mi"
 
 
-def disk(spec: AppSpec[Any], files: Sequence[StoredFile], usable: int) -> tuple[str, str]:
+def disk(
+    spec: AppSpec[Any],
+    files: Sequence[StoredFile],
+    usable: int,
+    fetch: EngineFetch | None = None,
+) -> tuple[str, str]:
     """Return required and limited disk in Kubernetes notation, whole GiB.
 
     A file of unknown size counts as large as the GPU's usable memory (bytes): a larger one
-    could not be loaded.
+    could not be loaded. What the server fetches itself counts like the files.
     """
     if spec.resources.disk:
         need = parse_quantity(spec.resources.disk)
     else:
-        total = sum(usable if item.about is None else item.about for item in files)
-        need = max(round(total * _DISK_MARGIN), _LEAST_DISK)
+        need = max(round(_downloaded(files, usable, fetch) * _DISK_MARGIN), _LEAST_DISK)
     return format_gib(need), format_gib(need * _LIMIT_FACTOR)
 
 
-def download_seconds(files: Sequence[StoredFile], usable: int) -> int:
-    """Return how long the download may take on a slow connection, in seconds."""
-    total = sum(usable if item.about is None else item.about for item in files)
-    return -(-total // _DOWNLOAD_RATE)
+def download_seconds(
+    files: Sequence[StoredFile], usable: int, fetch: EngineFetch | None = None
+) -> int:
+    """Return how long the downloads may take on a slow connection, in seconds."""
+    return -(-_downloaded(files, usable, fetch) // _DOWNLOAD_RATE)
+
+
+def _downloaded(files: Sequence[StoredFile], usable: int, fetch: EngineFetch | None) -> int:
+    sizes = [item.about for item in files] + ([fetch.size] if fetch else [])
+    return sum(usable if size is None else size for size in sizes)

@@ -13,7 +13,7 @@ import olares_apps
 from olares_apps.errors import RenderError
 from olares_apps.render.environment import Renderer
 
-__all__ = ["Templates", "load_templates"]
+__all__ = ["Templates", "load_templates", "shipped_folder"]
 
 # Folder -> the ending of its templates; anything else there (notes, backups) is not one.
 _KINDS: Final = {"chart": ".yaml", "text": ".md", "scripts": ".sh", "images": ".jinja"}
@@ -56,14 +56,19 @@ def load_templates(workspace: Path | None = None) -> Templates:
     return built_in.override(_read(workspace)) if workspace else built_in
 
 
-@cache
-def _built_in() -> Templates:
+def shipped_folder() -> Path:
+    """Return the package's own folder of templates; raises RenderError when it is missing."""
     package = Path(olares_apps.__file__).parent
     installed = package / "_templates"
     folder = installed if installed.is_dir() else package.parent / "templates"
     if not folder.is_dir():
         raise RenderError(f"the templates are missing: {folder}", hint="install the package again")
-    return Templates(_read(folder))
+    return folder
+
+
+@cache
+def _built_in() -> Templates:
+    return Templates(_read(shipped_folder()))
 
 
 def _read(folder: Path) -> dict[str, str]:

@@ -25,18 +25,24 @@ class Traits:
     ``gpu_inject`` is the value of the injection annotation. ``accelerator`` says that the
     resources stand in an accelerator block, else in flat fields. ``replicas`` says that the
     platform scales the workload through values. ``common_folder`` says that charts may ask for
-    the folder that all apps share.
+    the folder that all apps share. ``env_rules`` says that a variable's declaration may hold the
+    values that are allowed.
     """
 
     gpu_inject: str
     accelerator: bool
     replicas: bool
     common_folder: bool
+    env_rules: bool
 
 
 _TRAITS: Final[Mapping[str, Traits]] = {
-    "olares-1.12.3": Traits("true", accelerator=False, replicas=False, common_folder=False),
-    "olares-1.12.6": Traits(SERVER, accelerator=True, replicas=True, common_folder=True),
+    "olares-1.12.3": Traits(
+        "true", accelerator=False, replicas=False, common_folder=False, env_rules=False
+    ),
+    "olares-1.12.6": Traits(
+        SERVER, accelerator=True, replicas=True, common_folder=True, env_rules=True
+    ),
 }
 
 

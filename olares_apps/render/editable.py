@@ -1,0 +1,157 @@
+"""Settings that owners change: where their values go in the server's arguments.
+
+Nothing says which argument a field of the spec becomes, so the engine is asked twice: with the
+spec's value and with another one that the setting allows. Where an argument differs by exactly
+that value, it refers to the variable instead; anything else cannot be a setting.
+"""
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from typing import Any, Final
+
+from olares_apps.engines.base import Launch
+from olares_apps.errors import Problem, SpecError
+from olares_apps.spec.fields import steps_of, value_at, with_value
+from olares_apps.spec.models import AppSpec
+from olares_apps.spec.structure import Setting
+
+__all__ = ["Editable", "Piece", "editable", "widest"]
+
+LaunchOf = Callable[[AppSpec[Any]], Launch]
+Piece = str | tuple[str]
+"""A part of an argument: text, or the name of a variable in a tuple."""
+
+# What a default may hold between the quotes of a template action.
+_PLAIN: Final = re.compile(r"[\w./:@+-]*", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True)
+class Editable:
+    """The arguments with variables in them, and the default of each variable.
+
+    ``unused`` are keys of the launch's configuration that no argument refers to any more.
+    """
+
+    arguments: Mapping[int, Sequence[Piece]]
+    env: Mapping[str, Sequence[Piece]]
+    defaults: Mapping[str, str]
+    unused: frozenset[str]
+
+
+def editable(spec: AppSpec[Any], launch: Launch, launch_of: LaunchOf) -> Editable:
+    """Return where the settings of a spec go.
+
+    Raises SpecError, with the setting's field, for one whose value the arguments do not show.
+    """
+    finder = _Finder(launch)
+    for name, setting in spec.settings.items():
+        if setting.field is not None:
+            try:
+                finder.find(spec, name, setting, launch_of)
+            except ValueError as error:
+                field = f"settings.{name}"
+                hint = "set another field, or leave this one to the spec"
+                raise SpecError([Problem(str(error), field=field, hint=hint)]) from None
+    return finder.found()
+
+
+def widest(spec: AppSpec[Any]) -> AppSpec[Any]:
+    """Return the spec with every number that owners may set at its greatest value."""
+    for setting in spec.settings.values():
+        numbers = [value for _, value in setting.extremes() if isinstance(value, int)]
+        if setting.field and numbers:
+            greatest = max(numbers)
+            if greatest > value_at(spec, setting.field):
+                spec = with_value(spec, steps_of(setting.field), greatest)
+    return spec
+
+
+class _Finder:
+    def __init__(self, launch: Launch) -> None:
+        self._launch = launch
+        self._spans: dict[tuple[str, int | str], list[tuple[int, int, str]]] = {}
+        self._defaults: dict[str, str] = {}
+        self._unused: set[str] = set()
+
+    def find(self, spec: AppSpec[Any], name: str, setting: Setting, launch_of: LaunchOf) -> None:
+        """Record where one setting goes; raises ValueError."""
+        field = setting.field or ""
+        before, after = value_at(spec, field), _other(value_at(spec, field), setting)
+        old, new = _text(before), _text(after)
+        if not _PLAIN.fullmatch(old):
+            raise ValueError(f"the value {old!r} of {field} cannot be a default")
+        other = launch_of(with_value(spec, steps_of(field), after))
+        first = self._launch
+        rest = replace(other, argv=first.argv, env=first.env, config=first.config)
+        if (
+            rest != first
+            or len(other.argv) != len(first.argv)
+            or other.env.keys() != first.env.keys()
+        ):
+            raise ValueError(f"{field} changes more than the value of an argument")
+        pairs: list[tuple[tuple[str, int | str], str, str]] = [
+            (("argv", at), one, two)
+            for at, (one, two) in enumerate(zip(first.argv, other.argv, strict=True))
+        ]
+        pairs += [(("env", key), text, other.env[key]) for key, text in first.env.items()]
+        hits = [(place, one, two) for place, one, two in pairs if one != two]
+        for place, one, two in hits:
+            start = _difference(one, two, old, new)
+            if start is None:
+                raise ValueError(f"{field} goes into {one!r} in another way than as its value")
+            self._spans.setdefault(place, []).append((start, start + len(old), name))
+        if not hits:
+            raise ValueError(f"no argument of the server shows {field}")
+        changed = {key for key, text in first.config.items() if other.config.get(key) != text}
+        self._unused |= changed - {name}
+        self._defaults[name] = old
+
+    def found(self) -> Editable:
+        """Return everything recorded."""
+        arguments: dict[int, Sequence[Piece]] = {}
+        env: dict[str, Sequence[Piece]] = {}
+        for (kind, key), spans in self._spans.items():
+            if kind == "argv" and isinstance(key, int):
+                arguments[key] = _pieces(self._launch.argv[key], spans)
+            else:
+                env[str(key)] = _pieces(self._launch.env[str(key)], spans)
+        return Editable(arguments, env, self._defaults, frozenset(self._unused))
+
+
+def _other(value: Any, setting: Setting) -> Any:
+    """Return a value that the setting allows and the spec does not have."""
+    for _, candidate in setting.extremes():
+        if candidate != value:
+            return candidate
+    if isinstance(value, int):
+        return value + 1
+    raise ValueError("the setting allows only the value of the spec: name choices")
+
+
+def _text(value: Any) -> str:
+    """Return a value as engines write it: no exponent, no trailing zeros."""
+    if not isinstance(value, float):
+        return str(value)
+    text = format(Decimal(repr(value)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _difference(one: str, two: str, old: str, new: str) -> int | None:
+    """Return where ``old`` has to be replaced by ``new`` to turn one text into the other."""
+    for found in re.finditer(f"(?={re.escape(old)})", one):
+        start = found.start()
+        if one[:start] + new + one[start + len(old) :] == two:
+            return start
+    return None
+
+
+def _pieces(text: str, spans: Sequence[tuple[int, int, str]]) -> list[Piece]:
+    pieces: list[Piece] = []
+    position = 0
+    for start, end, name in sorted(spans):
+        pieces += [text[position:start], (name,)]
+        position = end
+    pieces.append(text[position:])
+    return [piece for piece in pieces if piece]
