@@ -167,6 +167,7 @@ def test_known_facts_of_the_tables_hold():
         "0.21.0",
         "0.22.1",
         "0.33.0",
+        "genesis",
     ]
 
 
