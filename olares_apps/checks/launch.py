@@ -26,9 +26,10 @@ from olares_apps.engines.flags import (
 )
 from olares_apps.helm import RenderedObject
 
-__all__ = ["Server", "environment", "script_of", "scripts", "servers"]
+__all__ = ["SHELLS", "Server", "environment", "script_of", "scripts", "servers"]
 
-_SHELLS: Final = frozenset("sh bash ash dash zsh".split())
+SHELLS: Final = frozenset("sh bash ash dash zsh".split())
+"""Names of the shells."""
 _CONTEXT: Final[Mapping[str, tuple[str, ...]]] = {
     "llamacpp": ("--ctx-size",),
     "vllm": ("--max-model-len",),
@@ -207,7 +208,7 @@ def script_of(
     words = [*container.words("command"), *container.words("args")]
     if not words:
         return ""
-    if PurePosixPath(words[0]).name not in _SHELLS:
+    if PurePosixPath(words[0]).name not in SHELLS:
         return _mounted(workload, container, maps, words[0])
     for index, word in enumerate(words[1:], start=1):
         if re.fullmatch(r"-[a-z]*c", word):

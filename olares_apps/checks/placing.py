@@ -130,6 +130,10 @@ class Placing:
             names |= dict.fromkeys((*known.names, *known.negated) if known else ())
         return argument_field(self.spec.spec, names, value)
 
+    def field_of_word(self, word: str) -> FieldPath | None:
+        """Return the field of the spec that holds a word of the command line as it stands."""
+        return argument_field(self.spec.spec, (word,), None) if self.spec else None
+
     def field_of_variable(self, name: str) -> FieldPath | None:
         """Return the field of the spec that sets an environment variable."""
         return variable_field(self.spec.spec, name) if self.spec else None

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
-__all__ = ["Command", "expand_kubelet", "find_command", "shell_defaults"]
+__all__ = ["Command", "expand", "expand_kubelet", "find_command", "shell_defaults"]
 
 _MAX_SCRIPT: Final = 256 * 1024
 _SERVER: Final = re.compile(
@@ -97,7 +97,7 @@ def _command(binary: str, rest: str, variables: Mapping[str, str]) -> Command | 
         if "[@]" in word or "$@" in word or "$*" in word:
             complete = False
             continue
-        value, sure = _expand(word, variables)
+        value, sure = expand(word, variables)
         complete = complete and sure
         if _is_list(word, value):
             argv += value.split()
@@ -125,11 +125,11 @@ def _word(text: str, variables: Mapping[str, str]) -> str | None:
     words = _split(text)
     if not words or len(words) > 1:
         return "" if words == [] else None
-    value, sure = _expand(words[0], variables)
+    value, sure = expand(words[0], variables)
     return value if sure and "$(" not in value and "`" not in value else None
 
 
-def _expand(word: str, variables: Mapping[str, str]) -> tuple[str, bool]:
+def expand(word: str, variables: Mapping[str, str]) -> tuple[str, bool]:
     """Return a word with its variables replaced, and whether all of them are known."""
     sure = True
 

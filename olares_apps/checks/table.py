@@ -7,6 +7,7 @@ from typing import Final
 from olares_apps.checks.rule import Rule
 from olares_apps.checks.rules import (
     archive,
+    arguments,
     cluster,
     containers,
     declarations,
@@ -50,6 +51,7 @@ _BOOKS: Final = (
     templates,
     template_subset,
     environment,
+    arguments,
     pods,
     cluster,
     gpu,

@@ -48,7 +48,7 @@ CASES = {
     ),
     "C074 a drafter that nobody asks": Case(
         lambda: flagship({"engine.image": f"{STOCK}-b9601"}),
-        lambda chart: arguments("--model-draft", "/models/d.gguf")(
+        lambda chart: arguments("--model-draft", "/opt/d.gguf")(
             chart.replaced(
                 DEPLOYMENT, '            - "--spec-type"\n            - "draft-mtp"\n', ""
             )
@@ -62,7 +62,7 @@ CASES = {
     ),
     "C079 a projector with MTP before its build": Case(
         lambda: flagship({"engine.image": f"{STOCK}-b9601"}),
-        arguments("--mmproj", "/models/p.gguf", "--model-draft", "/models/d.gguf"),
+        arguments("--mmproj", "/opt/p.gguf", "--model-draft", "/opt/d.gguf"),
         "mmproj-with-mtp",
         ("b9601",),
     ),

@@ -138,7 +138,7 @@ def bash(script: str) -> Callable[[Chart], Chart]:
 
 
 SERVE: Final = (
-    "exec /app/llama-server --model /models/a.gguf --alias $MODEL_ALIAS --host 0.0.0.0 --port 8000 "
+    "exec /app/llama-server --model /opt/a.gguf --alias $MODEL_ALIAS --host 0.0.0.0 --port 8000 "
     "--ctx-size ${CTX_SIZE} --cache-type-k q4_0 --cache-type-v q4_0 --batch-size 512 "
     "--ubatch-size 512 --parallel 1 --flash-attn on --jinja --n-gpu-layers 99 "
     "--spec-type draft-mtp --spec-draft-n-max 3"

@@ -99,7 +99,7 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     "drafter-missing": Mutation(flagship, swap(DEPLOYMENT, '"draft-mtp"', '"draft-simple"')),
     "draft-model-without-spec-type": Mutation(
         lambda: flagship({"engine.image": f"{STOCK}-b9601"}),
-        lambda chart: arguments("--model-draft", "/models/d.gguf")(
+        lambda chart: arguments("--model-draft", "/opt/d.gguf")(
             chart.replaced(
                 DEPLOYMENT,
                 '            - "--spec-type"\n            - "draft-mtp"\n'
@@ -113,17 +113,17 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     ),
     "speculation-kinds-exclude": Mutation(
         lambda: flagship({"engine.image": f"{STOCK}-b9601"}),
-        lambda chart: arguments("--model-draft", "/models/d.gguf")(
+        lambda chart: arguments("--model-draft", "/opt/d.gguf")(
             chart.replaced(DEPLOYMENT, '"draft-mtp"', '"draft-mtp,draft-simple"')
         ),
     ),
     "speculation-not-in-build": Mutation(
         lambda: flagship({"engine.image": f"{STOCK}-b9261"}),
-        arguments("--model-draft", "/models/d.gguf"),
+        arguments("--model-draft", "/opt/d.gguf"),
     ),
     "mmproj-with-mtp": Mutation(
         lambda: flagship({"engine.image": f"{STOCK}-b9601"}),
-        arguments("--mmproj", "/models/mmproj.gguf", "--model-draft", "/models/d.gguf"),
+        arguments("--mmproj", "/opt/mmproj.gguf", "--model-draft", "/opt/d.gguf"),
     ),
     "ubatch-above-batch": Mutation(
         flagship,

@@ -27,11 +27,23 @@ from support.mutation import (
 )
 
 from olares_apps.checks import ImageFacts
-from olares_apps.checks.listing import Entry, EntryKind, GzipFacts
+from olares_apps.checks.listing import Entry, EntryKind, Fault, FaultKind, GzipFacts
 
 __all__ = ["MUTATIONS"]
 
+STORED: Final = "Qwen3.6-35B-A3B-UD-Q3_K_XL"
+
 MUTATIONS: Final[dict[str, Mutation]] = {
+    # Arguments
+    "variable-undefined": Mutation(flagship, swap(DEPLOYMENT, "$(THREADS)", "$(THREAD)")),
+    "model-file-not-downloaded": Mutation(
+        flagship,
+        swap(
+            DEPLOYMENT,
+            f'{STORED}.gguf"\n            - "--alias"',
+            f'{STORED}-2.gguf"\n            - "--alias"',
+        ),
+    ),
     # GPU and runtime
     "gpu-annotation": Mutation(
         flagship, drop(DEPLOYMENT, "applications.app.bytetrade.io/gpu-inject")
@@ -88,7 +100,7 @@ MUTATIONS: Final[dict[str, Mutation]] = {
         swap(CONFIG, "\ndata:\n", '\ndata:\n  X: "https://huggingface.co/a/b/blob/main/x.gguf"\n'),
     ),
     "download-script": Mutation(
-        flagship, bash(f'curl -fL "https://x.example/$MODEL_FILE" -o /models/a.gguf\n{SERVE}')
+        flagship, bash(f'curl -fL "https://x.example/$MODEL_FILE" -o /opt/a.gguf\n{SERVE}')
     ),
     # Texts
     "text-context": Mutation(flagship, swap(MANIFEST, "with 262K context", "with 64K context")),
@@ -147,10 +159,13 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     ),
     # Archive
     "archive-single-root": Mutation(flagship, context=listing(Entry("loose.txt", EntryKind.FILE))),
-    "archive-single-gzip": Mutation(flagship, context=listing(faults=("is truncated",))),
+    "archive-single-gzip": Mutation(
+        flagship, context=listing(faults=(Fault(FaultKind.PACKING, "is bare", loses=False),))
+    ),
     "archive-size": Mutation(flagship, context=listing(size=2**20 + 1)),
     "archive-content": Mutation(
-        flagship, context=listing(faults=(f"holds {APP}/Chart.yaml twice",))
+        flagship,
+        context=listing(faults=(Fault(FaultKind.CONTENT, "holds Chart.yaml twice", loses=False),)),
     ),
     "archive-links": Mutation(
         flagship,
