@@ -301,7 +301,7 @@ CASES = {
         bash(
             'curl -fL "https://hub.example/$MODEL_FILE" -o /models/a.part\n'
             "sha256sum /models/a.part\n"
-            "exec /app/llama-server --model /models/a.gguf --port 8000 --parallel 1"
+            "exec /app/llama-server --model /opt/a.gguf --port 8000 --parallel 1"
         ),
         "startup-probe-budget",
         ("startup budget 650s", "17.2GB at 20 Mbit/s = 6880s", "load"),
