@@ -27,6 +27,7 @@ def command(root: Path | None, output: str) -> int:
             "engine": loaded.spec.engine.type,
             "ctx": loaded.spec.engine.context_tokens,
             "file": str(loaded.path),
+            "not_installable": loaded.spec.not_installable,
         }
         for name, loaded in workspace.specs.items()
     ]
@@ -46,6 +47,9 @@ def _print_text(specs: list[dict[str, object]], broken: dict[str, list[str]]) ->
     columns = ["name", "app", "version", "engine", "ctx", "title"]
     rows = [[str("-" if spec[c] is None else spec[c]) for c in columns] for spec in specs]
     output.table([column.upper() for column in columns], rows)
+    for spec in specs:
+        if spec["not_installable"]:
+            output.note(f"{spec['name']} is not installable: {spec['not_installable']}")
     for problems in broken.values():
         for problem in problems:
             output.error(problem)

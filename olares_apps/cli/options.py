@@ -7,7 +7,14 @@ from typing import Any, TypeVar
 import click
 from click.shell_completion import CompletionItem
 
-__all__ = ["generation_option", "market_option", "names_argument", "output_option", "root_option"]
+__all__ = [
+    "generation_option",
+    "hardware_option",
+    "market_option",
+    "names_argument",
+    "output_option",
+    "root_option",
+]
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -66,6 +73,15 @@ def generation_option(command: F) -> F:
         multiple=True,
         metavar="NAME",
         help="Only this generation, for example olares-1.12.6; by default all of the workspace.",
+    )(command)
+
+
+def hardware_option(command: F) -> F:
+    """Add ``--hardware``."""
+    return click.option(
+        "--hardware",
+        metavar="PROFILE",
+        help="The specs as they are on another hardware profile, for example rtx-3090.",
     )(command)
 
 

@@ -7,6 +7,7 @@ import click
 from olares_apps.cli import output as out
 from olares_apps.cli.options import (
     generation_option,
+    hardware_option,
     names_argument,
     output_option,
     root_option,
@@ -23,22 +24,26 @@ __all__ = ["command"]
     "folder",
     envvar="OLAPPS_PACK_OUT",
     type=click.Path(file_okay=False, path_type=Path),
-    default=Path("dist"),
-    show_default=True,
-    help="Folder for the archives.",
+    help="Folder for the archives; by default dist, or dist/PROFILE with --hardware.",
 )
 @generation_option
+@hardware_option
 @root_option
 @output_option()
 def command(
     names: tuple[str, ...],
     everything: bool,
-    folder: Path,
+    folder: Path | None,
     generations: tuple[str, ...],
+    hardware: str | None,
     root: Path | None,
     output: str,
 ) -> None:
-    """Pack specs into APP-VERSION.tgz archives, the same bytes on every machine."""
+    """Pack specs into APP-VERSION.tgz archives, the same bytes on every machine.
+
+    Apps that no device can install are left out; naming one is an error.
+    """
+    from olares_apps.cli.installable import installable
     from olares_apps.cli.pool import fan_out
     from olares_apps.cli.workbench import open_workbench
     from olares_apps.errors import UsageError
@@ -49,9 +54,10 @@ def command(
         raise UsageError("give names or --all, not both")
     bench = open_workbench(root)
     wanted = bench.wanted(generations)
+    folder = folder or Path("dist", hardware or "")
     per_spec = fan_out(
         lambda loaded: [(g, pack(tree)) for g, tree in bench.charts_of(loaded, wanted)],
-        bench.workspace.select(names),
+        installable(bench.select(names, hardware=hardware), named=bool(names)),
     )
     archives = [item for found in per_spec for item in found]
     for _, archive in archives:

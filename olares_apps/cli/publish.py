@@ -38,10 +38,12 @@ def command(
 ) -> None:
     """Publish the specs NAME, or all of them, as far as their content changed.
 
-    Apps that are not named stay as they are. The market moves to its new state at once or not
-    at all; then the specs get their new versions and notes, and the charts are rendered again.
+    Apps that are not named stay as they are; those that no device can install are left out. The
+    market moves to its new state at once or not at all; then the specs get their new versions and
+    notes, and the charts are rendered again.
     """
     from olares_apps.cli.checking import publish_gate
+    from olares_apps.cli.installable import installable
     from olares_apps.cli.kitchen import WorkspaceKitchen
     from olares_apps.cli.stores import store_for
     from olares_apps.cli.workbench import open_workbench
@@ -64,7 +66,7 @@ def command(
     )
     report = publish_specs(
         store,
-        bench.workspace.select(names),
+        installable(bench.workspace.select(names), named=bool(names)),
         WorkspaceKitchen(bench, publish_gate(bench)),
         request,
     )

@@ -8,6 +8,7 @@ import click
 from olares_apps.cli import output as out
 from olares_apps.cli.options import (
     generation_option,
+    hardware_option,
     names_argument,
     output_option,
     root_option,
@@ -34,6 +35,7 @@ __all__ = ["command"]
     metavar="FIELD=VALUE",
     help="Render with another value, for example engine.ctx=131072. Needs --out or --diff.",
 )
+@hardware_option
 @click.option("--diff", is_flag=True, help="Show what would change and write nothing.")
 @click.option("--check", is_flag=True, help="Write nothing; exit 1 when charts are stale.")
 @root_option
@@ -44,12 +46,17 @@ def command(
     folder: Path | None,
     generations: tuple[str, ...],
     changes: tuple[str, ...],
+    hardware: str | None,
     diff: bool,
     check: bool,
     root: Path | None,
     output: str,
 ) -> int:
-    """Render the charts of specs into GENERATION/APP folders."""
+    """Render the charts of specs into GENERATION/APP folders.
+
+    A chart for another hardware profile has the app's own name and version: only the charts for
+    the spec's own profile are published.
+    """
     from olares_apps.cli.pool import fan_out
     from olares_apps.cli.workbench import open_workbench
     from olares_apps.errors import UsageError
@@ -58,13 +65,14 @@ def command(
 
     if names and everything:
         raise UsageError("give names or --all, not both")
-    if changes and not (folder or diff):
+    if (changes or hardware) and not (folder or diff):
+        option = "--set" if changes else "--hardware"
         raise UsageError(
-            "--set would put charts that no spec describes into the workspace",
+            f"{option} would put charts into the workspace that are not those to publish",
             hint="add --out FOLDER, or --diff to look at the effect",
         )
     bench = open_workbench(root)
-    selected = bench.workspace.select(names)
+    selected = bench.select(names, hardware=hardware)
     wanted = bench.wanted(generations)
     if changes:
         selected = [override(loaded, changes) for loaded in selected]

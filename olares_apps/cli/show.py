@@ -42,6 +42,7 @@ def command(name: str, root: Path | None, output: str) -> None:
         "title": spec.title,
         "file": str(loaded.path),
         "versions": versions,
+        "not_installable": spec.not_installable,
         "image": spec.engine.image,
         "command": [*launch.command, *launch.argv],
         "files": [
@@ -61,6 +62,8 @@ def command(name: str, root: Path | None, output: str) -> None:
         return
     click.echo(f"{loaded.name} ({spec.app}, id {spec.id}): {spec.title}")
     out.table(["GENERATION", "VERSION"], [[key, value] for key, value in versions.items()])
+    if spec.not_installable:
+        click.echo(f"not installable: {spec.not_installable}")
     click.echo(f"image    {spec.engine.image}")
     for file in files:
         size = "" if file.size is None else f", {file.size / 10**9:.2f} GB"

@@ -8,9 +8,10 @@ from typing import Any
 
 from olares_apps.cli.stores import workspace_root
 from olares_apps.engines.registry import get_engine, spec_model
-from olares_apps.errors import Problem, RenderError, SpecError, UnknownName
+from olares_apps.errors import Problem, RenderError, SpecError, UnknownName, nearest
 from olares_apps.fit.verdict import MIB, Thresholds
 from olares_apps.generations import GENERATIONS, Generation, get_generation
+from olares_apps.hardware import load_profile, profile_names
 from olares_apps.lock.apply import apply_lock
 from olares_apps.lock.errors import Contradiction
 from olares_apps.lock.file import load_lock
@@ -20,7 +21,7 @@ from olares_apps.render.chart import ChartTree, Publisher
 from olares_apps.render.templates import Templates, load_templates
 from olares_apps.render.versions import archive_version
 from olares_apps.spec.facts import facts
-from olares_apps.spec.loader import LoadedSpec
+from olares_apps.spec.loader import LoadedSpec, variant_of
 from olares_apps.spec.models import AppSpec
 from olares_apps.spec.workspace import Workspace, load_workspace
 
@@ -59,9 +60,21 @@ class Workbench:
         """Return the generations called ``names``, or those of the workspace for no name."""
         return tuple(get_generation(name) for name in names) or self.generations
 
+    def select(self, names: Sequence[str], *, hardware: str | None = None) -> list[LoadedSpec]:
+        """Return the specs of these names, or all; with ``hardware`` as they are on that profile.
+
+        Raises UnknownName, and SpecError for a spec or a variant that is broken.
+        """
+        found = self.workspace.select(names)
+        if hardware is None:
+            return found
+        load_profile(hardware)
+        return [variant_of(loaded, hardware, facts=all_facts) for loaded in found]
+
     def renderable(self, loaded: LoadedSpec) -> Renderable:
         """Return a spec ready to render; errors of its texts carry file and line."""
         spec = loaded.spec
+        self._check_variants(loaded)
         try:
             assets = {path: self._asset(loaded, path) for path in asset_paths(spec)}
             return Renderable(
@@ -124,9 +137,20 @@ class Workbench:
         """Return where a chart lies below the folder of charts."""
         return top / chart.generation / chart.app
 
+    @staticmethod
+    def _check_variants(loaded: LoadedSpec) -> None:
+        known = profile_names()
+        for name in loaded.spec.variants:
+            if name not in known:
+                close = nearest(name, known)
+                hint = f"did you mean {close}?" if close else f"known: {', '.join(known)}"
+                problem = Problem("is no hardware profile", field=f"variants.{name}", hint=hint)
+                raise loaded.located(SpecError([problem]))
+
     def _asset(self, loaded: LoadedSpec, path: str) -> str:
         try:
-            return (self.workspace.root / path).read_text(encoding="utf-8")
+            # Byte by byte, line ends included: read_text() would change them.
+            return (self.workspace.root / path).read_bytes().decode()
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
             problem = Problem(f"names the file {path}, which cannot be read: {reason}", loaded.path)

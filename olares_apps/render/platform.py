@@ -159,7 +159,8 @@ def _declaration(name: str, setting: Setting, traits: Traits, default: str) -> d
     if setting.choices:
         declared["options"] = [{"title": str(c), "value": str(c)} for c in setting.choices]
     elif setting.min is not None or setting.max is not None:
-        declared["regex"] = number_pattern(setting.min or 0, setting.max)
+        # An empty value is one too: the spec's.
+        declared["regex"] = f"^$|{number_pattern(setting.min or 0, setting.max)}"
     return declared
 
 

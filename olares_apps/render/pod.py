@@ -68,7 +68,7 @@ def pod_context(
         "args": _arguments(launch, editable),
         "env": _environment(spec, launch, editable),
         "hub_variables": _HUB_VARIABLES if fetch else (),
-        "settings": _settings(spec, editable),
+        "settings": _settings(spec, editable, _HUB_VARIABLES if stores_models else ()),
         "config": config,
         "config_checksum": _checksum(*checked),
         "download": download,
@@ -174,12 +174,15 @@ def _environment(spec: AppSpec[Any], launch: Launch, editable: Editable) -> dict
     return dict(sorted(texts.items()))
 
 
-def _settings(spec: AppSpec[Any], editable: Editable) -> list[dict[str, str]]:
-    """Return the server's variables that owners set; an empty default means: only while set."""
+def _settings(spec: AppSpec[Any], editable: Editable, own: Sequence[str]) -> list[dict[str, str]]:
+    """Return the server's variables that owners set; an empty default means: only while set.
+
+    ``own`` are variables that go where the download is.
+    """
     return [
         {"name": name, "default": editable.defaults.get(name, "")}
         for name in spec.settings
-        if name not in _HUB_VARIABLES
+        if name not in own
     ]
 
 

@@ -10,8 +10,10 @@ from typing import Any
 from olares_apps.errors import OlappsError
 from olares_apps.generations import GENERATIONS, OlaresVersion
 from olares_apps.helm import HELM, CallFailed, parse_manifests, render_chart, version_matches
+from olares_apps.helm.yamlio import load_yaml
 from olares_apps.market.device.hydrate import ROLES, Hydrated
 from olares_apps.market.device.values import USER, install_values
+from olares_apps.render.manifest import NOT_INSTALLABLE
 
 __all__ = ["install_problems"]
 
@@ -24,11 +26,23 @@ def install_problems(name: str, chart: Hydrated, olares: OlaresVersion, reported
     ``reported`` is the release as the device names it; constraints are matched against that.
     """
     return [
+        *_marked(chart),
         *_version_gates(chart.manifest, olares),
         *_dependency(chart.manifest, reported),
         *_required_envs(chart.manifest),
         *_renders(name, chart),
     ]
+
+
+def _marked(chart: Hydrated) -> Iterator[str]:
+    """Yield the reason for a chart whose author says that no device can install it."""
+    try:
+        text = chart.files.get("Chart.yaml", b"").decode()
+        annotations = load_yaml(text, file="Chart.yaml", yes_is_bool=False)["annotations"]
+        reason = annotations[NOT_INSTALLABLE]
+    except (OlappsError, UnicodeDecodeError, KeyError, TypeError):
+        return
+    yield f"is not installable: {reason}"
 
 
 def _version_gates(manifest: Mapping[str, Any], olares: OlaresVersion) -> Iterator[str]:
