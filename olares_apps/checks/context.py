@@ -31,9 +31,11 @@ if TYPE_CHECKING:
     from olares_apps.lock.model import Lock
     from olares_apps.spec.loader import LoadedSpec
 
-__all__ = ["MANIFEST", "ChartContext"]
+__all__ = ["MANIFEST", "TEXT_ENDINGS", "ChartContext"]
 
 MANIFEST: Final = "OlaresManifest.yaml"
+TEXT_ENDINGS: Final = (".yaml", ".yml", ".tpl", ".sh", ".txt", ".json", ".md", ".conf", ".py")
+"""Ends of the names of files that are text."""
 _OLD, _NEW = GENERATIONS
 _LITERAL_SINCE: Final = (0, 12, 0)
 _MOST_MODES: Final = 12
@@ -89,6 +91,23 @@ class ChartContext(Placing):
     def text(self, path: str) -> str:
         """Return the text of one file, empty when it is not there."""
         return self.texts.get(path, "")
+
+    @cached_property
+    def undecodable(self) -> Mapping[str, int]:
+        """Return the text files that are not UTF-8, each with the offset of the first bad byte."""
+        found = {}
+        for path, data in self.files.items():
+            if path.endswith(TEXT_ENDINGS):
+                try:
+                    data.decode()
+                except UnicodeDecodeError as error:
+                    found[path] = error.start
+        return found
+
+    def inside(self, path: str) -> str:
+        """Return the path of an entry of the listing as the chart's own files are named."""
+        packed = self.listing is not None and self.listing.is_archive
+        return path.removeprefix("./").removeprefix(f"{self.folder}/") if packed else path
 
     @cached_property
     def chart(self) -> Document:
@@ -172,6 +191,8 @@ class ChartContext(Placing):
     def _document(self, path: str, *, may_be_empty: bool = True) -> Document:
         if path not in self.files:
             return Document(path, "", exists=False)
+        if path in self.undecodable:
+            return Document(path, self.text(path), problem=Problem("is not UTF-8"))
         return read_document(path, self.text(path), may_be_empty=may_be_empty)
 
     def _rendered_manifest(self, text: str, *, admin: bool) -> Document:

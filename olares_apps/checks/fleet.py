@@ -50,13 +50,13 @@ class Member:
     def of_chart(cls, chart: ChartContext) -> "Member":
         """Return the app of a chart."""
         alias = chart.spec.spec.alias if chart.spec else ""
-        if not alias:
+        if not alias and chart.renders:
             alias = next((server.alias for server in chart.servers if server.alias), "")
         return cls(
             chart.app,
-            as_text(dig(chart.manifest, "metadata", "title")),
+            as_text(dig(chart.manifest_data, "metadata", "title")),
             alias,
-            as_text(dig(chart.manifest, "metadata", "icon")),
+            as_text(dig(chart.manifest_data, "metadata", "icon")),
             chart.generation_name,
             chart.spec,
             chart,

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-__all__ = ["Entry", "EntryKind", "GzipFacts", "Listing", "Published"]
+__all__ = ["Entry", "EntryKind", "Fault", "FaultKind", "GzipFacts", "Listing", "Published"]
 
 
 class EntryKind(StrEnum):
@@ -34,6 +34,29 @@ class Entry:
     mtime: int = 0
 
 
+class FaultKind(StrEnum):
+    """What is wrong with a folder or an archive as a whole."""
+
+    PACKING = "packing"
+    """It is not one gzip around one tar."""
+    SIZE = "size"
+    """It is larger, or has more entries, than is read."""
+    CONTENT = "content"
+    """Something in it cannot be read, or is not what it says."""
+
+
+@dataclass(frozen=True, slots=True)
+class Fault:
+    """Why a folder or an archive is not what it should be.
+
+    ``loses`` says that files of it were not read, so nothing can be said of what is missing.
+    """
+
+    kind: FaultKind
+    message: str
+    loses: bool = True
+
+
 @dataclass(frozen=True, slots=True)
 class GzipFacts:
     """What the header of a gzip file says: a stored name, and seconds since 1970."""
@@ -47,8 +70,7 @@ class Listing:
     """A folder or an archive.
 
     ``name`` is the file name of an archive or the name of a folder; ``size`` the bytes of the
-    archive. ``roots`` are the top folders of an archive. ``faults`` say why it could not be
-    read to its end.
+    archive. ``roots`` are the top folders of an archive. ``faults`` say what is wrong with it.
     """
 
     name: str
@@ -57,8 +79,13 @@ class Listing:
     sha256: str = ""
     roots: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()
-    faults: tuple[str, ...] = ()
+    faults: tuple[Fault, ...] = ()
     gzip: GzipFacts = field(default_factory=GzipFacts)
+
+    @property
+    def is_complete(self) -> bool:
+        """Say whether everything in it was read."""
+        return not any(fault.loses for fault in self.faults)
 
     def of_kind(self, *kinds: EntryKind) -> Iterator[Entry]:
         """Yield the entries of some kinds."""

@@ -5,6 +5,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from olares_apps.checks.context import ChartContext
+from olares_apps.checks.documents import Unreadable
 from olares_apps.checks.fleet import Fleet
 from olares_apps.checks.rule import Found, Group, Rule
 from olares_apps.checks.table import RULES, get_rule
@@ -39,6 +40,9 @@ def run_rules(
     UnknownName for a rule that does not exist.
     """
     rules = _selected(select, groups)
+    if context.listing is not None and not context.listing.is_complete:
+        # What was not read would be taken for missing.
+        rules = [rule for rule in rules if rule.group is Group.ARCHIVE]
     found = [
         finding
         for rule in rules
@@ -69,13 +73,21 @@ def _selected(select: Collection[str] | None, groups: Collection[Group] | None) 
 
 
 def _findings(rule: Rule, context: ChartContext) -> Iterator[Finding]:
-    for count, found in enumerate(dict.fromkeys(rule.check(context))):
+    for count, found in enumerate(dict.fromkeys(_checked(rule, context))):
         if count == MOST_PER_RULE:
             yield _finding(
                 rule, context, Found(f"and more: only the first {MOST_PER_RULE} are listed")
             )
             return
         yield _finding(rule, context, found)
+
+
+def _checked(rule: Rule, context: ChartContext) -> Iterator[Found]:
+    """Yield what a rule finds until it needs what cannot be read."""
+    try:
+        yield from rule.check(context)
+    except Unreadable:
+        return
 
 
 def _finding(rule: Rule, context: ChartContext | None, found: Found) -> Finding:

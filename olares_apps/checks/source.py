@@ -16,7 +16,7 @@ from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from olares_apps.checks.listing import Entry, EntryKind, GzipFacts, Listing
+from olares_apps.checks.listing import Entry, EntryKind, Fault, FaultKind, GzipFacts, Listing
 from olares_apps.errors import UsageError
 from olares_apps.render.archive import Limits
 
@@ -45,28 +45,31 @@ class _Budget:
 
     limits: Limits
     entries: list[Entry] = field(default_factory=list)
-    faults: list[str] = field(default_factory=list)
+    faults: list[Fault] = field(default_factory=list)
     size: int = 0
 
     def takes(self, amount: int) -> bool:
         """Count ``amount`` bytes of one more file; say whether it may still be read."""
-        self.size += amount
-        if self.size > self.limits.unpacked:
-            self.fault(f"holds more than {self.limits.unpacked} bytes")
+        if self.size + amount > self.limits.unpacked:
+            self.fault(FaultKind.SIZE, f"holds more than {self.limits.unpacked} bytes")
             return False
+        self.size += amount
         return True
 
     def counts(self) -> bool:
         """Say whether one more entry may be listed."""
         if len(self.entries) >= self.limits.files:
-            self.fault(f"holds more than {self.limits.files} entries; the rest was not read")
+            most = self.limits.files
+            self.fault(FaultKind.SIZE, f"holds more than {most} entries; the rest was not read")
             return False
         return True
 
-    def fault(self, message: str) -> None:
-        """Keep a fault once."""
-        if message not in self.faults:
-            self.faults.append(message)
+    def fault(self, kind: FaultKind, message: str, *, loses: bool = True) -> None:
+        """Keep a fault once; one of the packing that follows from another is none of its own."""
+        fault = Fault(kind, message, loses)
+        follows = kind is FaultKind.PACKING and any(known.loses for known in self.faults)
+        if fault not in self.faults and not follows:
+            self.faults.append(fault)
 
 
 def read_source(path: Path, *, limits: Limits = LIMITS) -> Source:
@@ -127,7 +130,8 @@ def _walk(top: Path, budget: _Budget) -> Iterator[Path]:
         try:
             names = sorted(entry.name for entry in os.scandir(folder))
         except OSError as error:
-            budget.fault(f"{folder.relative_to(top)} cannot be read: {error.strerror}")
+            shown = folder.relative_to(top)
+            budget.fault(FaultKind.CONTENT, f"{shown} cannot be read: {error.strerror}")
             continue
         for name in names:
             if not budget.counts():
@@ -165,7 +169,7 @@ def _read_file(path: Path, name: str, budget: _Budget, files: dict[str, bytes]) 
             with path.open("rb") as file:
                 files[name] = file.read(budget.limits.unpacked)
     except OSError as error:
-        budget.fault(f"{name} cannot be read: {error.strerror}")
+        budget.fault(FaultKind.CONTENT, f"{name} cannot be read: {error.strerror}")
 
 
 def _plain_name(name: str, budget: _Budget) -> str:
@@ -174,7 +178,7 @@ def _plain_name(name: str, budget: _Budget) -> str:
         name.encode()
     except UnicodeEncodeError:
         name = name.encode("utf-8", "replace").decode()
-        budget.fault(f"the name {name} is not UTF-8")
+        budget.fault(FaultKind.CONTENT, f"the name {name} is not UTF-8", loses=False)
     return name
 
 
@@ -187,20 +191,22 @@ def read_archive(data: bytes, name: str, *, limits: Limits = LIMITS) -> Source:
     files: dict[str, bytes] = {}
     gzip = GzipFacts()
     if len(data) > limits.archive:
-        budget.fault(f"is larger than {limits.archive} bytes and was not read")
+        budget.fault(FaultKind.SIZE, f"is larger than {limits.archive} bytes and was not read")
     elif not data:
-        budget.fault("is empty")
+        budget.fault(FaultKind.PACKING, "is empty")
     elif data[:2] != _GZIP:
         is_tar = tarfile.is_tarfile(io.BytesIO(data))
         shown = (
             "a bare tar without gzip" if is_tar else f"not gzip, it begins with {data[:4].hex(' ')}"
         )
-        budget.fault(f"is {shown}")
+        budget.fault(FaultKind.PACKING, f"is {shown}", loses=not is_tar)
         if is_tar:
             _read_tar(data, budget, files)
     else:
         gzip = _gzip_facts(data)
         _read_tar(_gunzip(data, budget), budget, files)
+    if not files and not budget.faults:
+        budget.fault(FaultKind.PACKING, "is an archive without a file")
     roots = tuple(sorted({path.partition("/")[0] for path in files if "/" in path}))
     root = _chart_root(files, roots)
     inside = {
@@ -222,11 +228,15 @@ def read_archive(data: bytes, name: str, *, limits: Limits = LIMITS) -> Source:
 
 
 def _chart_root(files: dict[str, bytes], roots: tuple[str, ...]) -> str:
-    """Return the top folder that holds the chart."""
-    with_chart = [root for root in roots if f"{root}/Chart.yaml" in files]
-    if with_chart:
-        return with_chart[0]
-    return roots[0] if len(roots) == 1 and "Chart.yaml" not in files else ""
+    """Return the folder that holds the chart: the shallowest with a Chart.yaml.
+
+    Without any it is the one top folder; empty for a chart that lies loose in the archive.
+    """
+    folders = (path.rpartition("/") for path in files)
+    found = [folder for folder, _, name in folders if name == "Chart.yaml"]
+    if found:
+        return min(found, key=lambda folder: (folder.count("/") if folder else -1, folder))
+    return roots[0] if len(roots) == 1 else ""
 
 
 def _gunzip(data: bytes, budget: _Budget) -> bytes:
@@ -236,22 +246,28 @@ def _gunzip(data: bytes, budget: _Budget) -> bytes:
     try:
         tar = reader.decompress(data, limit + 1)
     except zlib.error as error:
-        budget.fault(f"is damaged gzip: {error}")
+        budget.fault(FaultKind.PACKING, f"is damaged gzip: {error}")
         return b""
     if len(tar) > limit:
-        budget.fault(f"unpacks to more than {limit} bytes; the rest was not read")
+        budget.fault(FaultKind.SIZE, f"unpacks to more than {limit} bytes; the rest was not read")
         return tar[:limit]
     if not reader.eof:
-        budget.fault("is truncated")
+        budget.fault(FaultKind.PACKING, "is truncated")
     elif reader.unused_data:
-        budget.fault(f"holds {len(reader.unused_data)} bytes after its gzip data")
-    if tar[:2] == _GZIP:
-        budget.fault("is not a tar: gzip inside gzip")
-        inner = zlib.decompressobj(wbits=31)
-        try:
-            return inner.decompress(tar, limit)
-        except zlib.error:
-            return b""
+        trailing = f"holds {len(reader.unused_data)} bytes after its gzip data"
+        budget.fault(FaultKind.PACKING, trailing, loses=False)
+    return _gunzip_again(tar, budget) if tar[:2] == _GZIP else tar
+
+
+def _gunzip_again(data: bytes, budget: _Budget) -> bytes:
+    """Return what a second gzip layer holds."""
+    inner = zlib.decompressobj(wbits=31)
+    try:
+        tar = inner.decompress(data, budget.limits.unpacked)
+    except zlib.error:
+        tar = b""
+    message = "is not a tar: gzip inside gzip"
+    budget.fault(FaultKind.PACKING, message, loses=not inner.eof)
     return tar
 
 
@@ -271,8 +287,12 @@ def _read_tar(tar: bytes, budget: _Budget, files: dict[str, bytes]) -> None:
                 if not budget.counts():
                     return
                 _read_member(archive, entry, budget, files)
+            # The reader ends without a word where a header is cut or is none.
+            end = archive.offset
+            if tar[end : end + tarfile.BLOCKSIZE] != bytes(tarfile.BLOCKSIZE):
+                budget.fault(FaultKind.PACKING, "is truncated: its tar has no end")
     except (tarfile.TarError, ValueError, EOFError, OSError, OverflowError) as error:
-        budget.fault(f"is not a tar archive: {error}")
+        budget.fault(FaultKind.PACKING, f"is not a tar archive: {error}")
 
 
 def _read_member(
@@ -288,16 +308,16 @@ def _read_member(
     if kind is not EntryKind.FILE or unsafe:
         return
     if entry.size < 0:
-        budget.fault(f"states a size below zero for {name}")
+        budget.fault(FaultKind.CONTENT, f"states a size below zero for {name}")
         return
     if name in files:
-        budget.fault(f"holds {name} twice")
+        budget.fault(FaultKind.CONTENT, f"holds {name} twice", loses=False)
     if not budget.takes(entry.size):
         return
     stream = archive.extractfile(entry)
     content = stream.read(entry.size) if stream else b""
     if len(content) != entry.size:
-        budget.fault(f"is truncated inside {name}")
+        budget.fault(FaultKind.PACKING, f"is truncated inside {name}")
     files[name] = content
 
 

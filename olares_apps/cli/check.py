@@ -55,7 +55,8 @@ def command(
 
     Exits with 1 when there is a finding of severity error. Everything is reported at once.
     """
-    from olares_apps.cli.checking import Checked, check_path, check_specs
+    from olares_apps.checks.discover import find_charts
+    from olares_apps.cli.checking import Checked, check_paths, check_specs
     from olares_apps.cli.workbench import open_workbench
     from olares_apps.errors import UsageError
 
@@ -64,11 +65,12 @@ def command(
 
         click.echo(explain_rule(explain), nl=False)
         return 0
-    paths = [Path(name) for name in names if _is_path(name)]
+    named = [Path(name) for name in names if _is_path(name)]
+    paths = list(dict.fromkeys(chart for path in named for chart in find_charts(path)))
     specs = [name for name in names if not _is_path(name)]
     if everything and names:
         raise UsageError("give names or --all, not both")
-    done = [check_path(path, tools=tools) for path in paths]
+    done = [check_paths(paths, tools=tools)] if paths else []
     if specs or not paths:
         bench = open_workbench(root)
         selected = bench.workspace.select(specs)

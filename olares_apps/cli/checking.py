@@ -1,5 +1,6 @@
 """Where commands meet the checks: specs, charts found elsewhere, and the gate of a publish."""
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
@@ -14,7 +15,7 @@ from olares_apps.checks.table import RULES
 from olares_apps.checks.tools import SystemTools, Tools
 from olares_apps.cli.pool import fan_out
 from olares_apps.cli.workbench import Workbench
-from olares_apps.errors import CheckFailed
+from olares_apps.errors import CheckFailed, UsageError
 from olares_apps.findings import Finding, Severity
 from olares_apps.generations import Generation, OlaresVersion
 from olares_apps.hardware import load_profile
@@ -22,7 +23,7 @@ from olares_apps.render.chart import ChartTree
 from olares_apps.spec.config import SeverityChange
 from olares_apps.spec.loader import LoadedSpec
 
-__all__ = ["Checked", "check_path", "check_specs", "install_lint", "publish_gate"]
+__all__ = ["Checked", "check_paths", "check_specs", "install_lint", "publish_gate"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,20 +56,57 @@ def check_specs(
     return Checked(findings, len(specs) * len(generations), _silenced(changes))
 
 
-def check_path(path: Path, *, tools: bool) -> Checked:
-    """Check a chart folder or an archive that anybody made.
+def check_paths(paths: Sequence[Path], *, tools: bool) -> Checked:
+    """Check chart folders and archives that anybody made, each for itself.
 
-    Raises UsageError when there is no chart at ``path``.
+    Files of findings are relative to the working directory; of an archive they are the archive
+    itself, and the message names the member. Raises UsageError when the only path is no chart;
+    among several that is a finding.
     """
+    system = SystemTools() if tools else None
+
+    def check(path: Path) -> list[Finding]:
+        try:
+            return _check_path(path, system)
+        except UsageError as error:
+            if len(paths) == 1:
+                raise
+            return [_unreadable(path, error)]
+
+    findings = [item for found in fan_out(check, paths) for item in found]
+    return Checked(_about_the_machine(findings), len(paths), {})
+
+
+def _check_path(path: Path, tools: Tools | None) -> list[Finding]:
     source = read_source(path)
     context = ChartContext(
         source.files,
         folder=source.folder,
         listing=source.listing,
         profile=_profile("olares-one"),
-        tools=SystemTools() if tools else None,
+        tools=tools,
     )
-    return Checked(run_rules(context, groups=_groups(tools)), 1, {})
+    found = run_rules(context, groups=_groups(tools is not None))
+    place = Path(os.path.relpath(path))
+    return [_placed(item, place, is_archive=source.listing.is_archive) for item in found]
+
+
+def _placed(finding: Finding, chart: Path, *, is_archive: bool) -> Finding:
+    """Return the finding with a file that is there: programs open what it names."""
+    if _is_about_the_machine(finding):
+        return finding
+    if not is_archive:
+        return replace(finding, file=(chart / finding.file).as_posix())
+    member = f"{_place(finding)}: " if finding.file else ""
+    return replace(
+        finding, file=chart.as_posix(), line=None, message=f"{member}{finding.message}"
+    )
+
+
+def _unreadable(path: Path, error: UsageError) -> Finding:
+    rule = RULES["archive-content"]
+    place = Path(os.path.relpath(path)).as_posix()
+    return Finding(rule.id, rule.severity, error.message, app=path.name, file=place)
 
 
 def publish_gate(bench: Workbench) -> Callable[[LoadedSpec, Sequence[ChartTree]], None]:
@@ -144,10 +182,14 @@ def _about_the_machine(findings: Iterable[Finding]) -> list[Finding]:
     """Say once, of no app, what is absent on this machine: it holds for every chart."""
     result: dict[Finding, None] = {}
     for item in findings:
-        if RULES[item.rule].group is Group.TOOL and item.severity is Severity.INFO:
+        if _is_about_the_machine(item):
             item = replace(item, app="", generation="")
         result[item] = None
     return sorted(result, key=lambda item: item.app == "")
+
+
+def _is_about_the_machine(finding: Finding) -> bool:
+    return RULES[finding.rule].group is Group.TOOL and finding.severity is Severity.INFO
 
 
 def _groups(tools: bool) -> list[Group]:

@@ -6,7 +6,7 @@ from support.check_charts import APP, DEPLOYMENT, MANIFEST, flagship, legacy_fla
 from support.mutation import IMAGE, add, drop, everywhere, listing, swap, swaps
 
 from olares_apps.checks import Published
-from olares_apps.checks.listing import Entry, EntryKind
+from olares_apps.checks.listing import Entry, EntryKind, Fault, FaultKind
 from olares_apps.findings import Severity
 
 CONFIG = "templates/config.yaml"
@@ -255,7 +255,7 @@ CASES = {
         flagship,
         rule="archive-single-gzip",
         facts=("not a tar", "gzip inside gzip"),
-        context=listing(faults=("is not a tar: gzip inside gzip",)),
+        context=listing(faults=(Fault(FaultKind.PACKING, "is not a tar: gzip inside gzip"),)),
     ),
     "C070 a chart version like the app's": Case(legacy_flagship),
 }

@@ -138,7 +138,8 @@ def test_links_and_special_files_of_an_archive_are_named() -> None:
     pipe = entry(f"{APP}/pipe", b"", type=tarfile.FIFOTYPE)
     findings = check_archive(packed(link, pipe))
     assert rules_of(findings) == {"archive-links", "archive-special-files"}
-    assert f"{APP}/templates/_h.tpl -> /home/x" in findings[0].message + findings[1].message
+    assert {f.file for f in findings} == {"templates/_h.tpl", "pipe"}
+    assert any("templates/_h.tpl -> /home/x" in f.message for f in findings)
 
 
 def test_two_top_folders_are_named() -> None:
@@ -188,7 +189,7 @@ def test_an_oversized_archive_is_named_with_size_and_limit() -> None:
     (found,) = [f for f in check_archive(data) if f.rule == "archive-size"]
     assert str(len(data)) in found.message
     assert "1048576" in found.message
-    assert f"{APP}/templates/x.yaml" in found.hint
+    assert "the largest file is templates/x.yaml" in found.hint
 
 
 # Folders

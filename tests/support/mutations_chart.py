@@ -33,8 +33,6 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     "layout-required-files": Mutation(
         flagship,
         lambda chart: chart.without("values.yaml"),
-        also=frozenset({"values-parent-default"}),
-        why="without values.yaml every map that the templates read through is missing",
     ),
     "folder-name": Mutation(
         flagship,

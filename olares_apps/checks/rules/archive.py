@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 from typing import Final
 
 from olares_apps.checks.context import ChartContext
-from olares_apps.checks.listing import Entry, EntryKind
+from olares_apps.checks.listing import Entry, EntryKind, FaultKind
 from olares_apps.checks.rule import Found, Group, RuleBook
 from olares_apps.checks.shape import shown
 from olares_apps.findings import Severity
@@ -15,7 +15,6 @@ __all__ = ["rules"]
 
 rules = RuleBook(Group.ARCHIVE)
 
-_GZIP_FAULTS: Final = ("gzip", "is empty", "is truncated", "tar")
 _ODD_BITS: Final = 0o7022
 
 
@@ -27,7 +26,7 @@ _ODD_BITS: Final = 0o7022
 )
 def _single_root(context: ChartContext) -> Iterator[Found]:
     listing = context.listing
-    if listing is None or not listing.is_archive or not listing.entries:
+    if listing is None or not listing.is_archive or not listing.is_complete:
         return
     loose = sorted({e.path for e in listing.of_kind(EntryKind.FILE) if "/" not in e.path})
     if len(listing.roots) != 1 or loose:
@@ -36,9 +35,9 @@ def _single_root(context: ChartContext) -> Iterator[Found]:
             f"{listing.name} must hold one top folder with Chart.yaml, it holds {found}",
             hint=f"pack {context.app or 'the chart'}/ and nothing beside it",
         )
-    elif "Chart.yaml" not in context.files:
+    elif "/" in context.folder:
         yield Found(
-            f"{listing.name}: the folder {listing.roots[0]} holds no Chart.yaml",
+            f"{listing.name}: Chart.yaml lies in {context.folder}/, one folder too deep",
             hint="pack the chart's own folder",
         )
 
@@ -54,8 +53,10 @@ def _single_gzip(context: ChartContext) -> Iterator[Found]:
     if listing is None or not listing.is_archive:
         return
     for fault in listing.faults:
-        if any(word in fault for word in _GZIP_FAULTS):
-            yield Found(f"archive {listing.name} {fault}", hint="pack it again with olapps pack")
+        if fault.kind is FaultKind.PACKING:
+            yield Found(
+                f"archive {listing.name} {fault.message}", hint="pack it again with olapps pack"
+            )
 
 
 @rules.error(
@@ -71,11 +72,13 @@ def _size(context: ChartContext) -> Iterator[Found]:
         largest = max(listing.entries, key=lambda entry: entry.size, default=None)
         yield Found(
             f"package {listing.name} has {listing.size} bytes > {MAX_ARCHIVE_BYTES} bytes",
-            hint=f"the largest file is {largest.path} with {largest.size} bytes" if largest else "",
+            hint=f"the largest file is {context.inside(largest.path)} with {largest.size} bytes"
+            if largest
+            else "",
         )
     for fault in listing.faults:
-        if fault.startswith(("holds more", "unpacks to", "is larger")):
-            yield Found(f"{listing.name} {fault}", hint="a chart is a few files of text")
+        if fault.kind is FaultKind.SIZE:
+            yield Found(f"{listing.name} {fault.message}", hint="a chart is a few files of text")
 
 
 @rules.error(
@@ -87,10 +90,9 @@ def _content(context: ChartContext) -> Iterator[Found]:
     listing = context.listing
     if listing is None:
         return
-    told = (*_GZIP_FAULTS, "holds more", "unpacks to", "is larger")
     for fault in listing.faults:
-        if not any(word in fault for word in told):
-            yield Found(f"{listing.name}: {fault}", hint="remove it or make it readable")
+        if fault.kind is FaultKind.CONTENT:
+            yield Found(f"{listing.name}: {fault.message}", hint="remove it or make it readable")
 
 
 @rules.error(
@@ -108,9 +110,10 @@ def _links(context: ChartContext) -> Iterator[Found]:
         what = "a link inside the chart" if inside else "link leaves chart, refused"
         if listing.is_archive:
             what = "archive holds a link"
+        path = context.inside(entry.path)
         yield Found(
-            f"{entry.path} -> {entry.target}: {what}",
-            entry.path,
+            f"{path} -> {entry.target}: {what}",
+            path,
             hint="replace the link by the file itself",
             severity=Severity.WARNING if inside else None,
         )
@@ -141,7 +144,8 @@ def _paths(context: ChartContext) -> Iterator[Found]:
 )
 def _special(context: ChartContext) -> Iterator[Found]:
     for entry in context.listing.of_kind(EntryKind.OTHER) if context.listing else ():
-        yield Found(f"{entry.path} is neither a file nor a folder", entry.path, hint="delete it")
+        path = context.inside(entry.path)
+        yield Found(f"{path} is neither a file nor a folder", path, hint="delete it")
 
 
 @rules.warning(
@@ -155,9 +159,10 @@ def _modes(context: ChartContext) -> Iterator[Found]:
         return
     for entry in listing.of_kind(EntryKind.FILE, EntryKind.FOLDER):
         if _is_odd(entry):
+            path = context.inside(entry.path)
             yield Found(
-                f"{entry.path} has mode {entry.mode:04o}",
-                entry.path,
+                f"{path} has mode {entry.mode:04o}",
+                path,
                 hint="write 0644 for files and 0755 for folders",
             )
 

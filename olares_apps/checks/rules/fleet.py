@@ -115,7 +115,9 @@ def _stem(url: str) -> str:
 def _paths(fleet: Fleet) -> Iterator[Found]:
     first: dict[str, tuple[Member, frozenset[str]]] = {}
     for member in fleet.apps:
-        if member.chart is None or not _shares_a_folder(member.chart):
+        if member.chart is None or not member.chart.renders:
+            continue
+        if not _shares_a_folder(member.chart):
             continue
         for server in member.chart.servers:
             sources = _sources(server)

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from fnmatch import fnmatchcase
 from typing import Final
 
-from olares_apps.checks.context import MANIFEST, ChartContext
+from olares_apps.checks.context import MANIFEST, TEXT_ENDINGS, ChartContext
 from olares_apps.checks.rule import Applies, Found, Group, RuleBook
 from olares_apps.checks.shape import as_map, as_maps, as_text, dig, shown
 from olares_apps.findings import Severity
@@ -30,7 +30,6 @@ _STRAY: Final = re.compile(
 )
 _APPLE_DOUBLE: Final = re.compile(r"(?:^|/)\._[^/]*$")
 _PACKED: Final = re.compile(r"\.(?:tgz|tar|tar\.gz|zip|7z|rar|tar\.xz|tar\.bz2)$", re.IGNORECASE)
-_TEXT_ENDINGS: Final = (".yaml", ".yml", ".tpl", ".sh", ".txt", ".json", ".md", ".conf", ".py")
 
 
 @rules.error(
@@ -50,7 +49,7 @@ def _required_files(context: ChartContext) -> Iterator[Found]:
         yield Found(
             "templates/ is missing or empty", hint="a chart without objects installs nothing"
         )
-    if not context.chart.exists or context.chart.problem:
+    if not context.chart.is_readable:
         return
     for key in _CHART_KEYS:
         if not as_text(context.chart.data.get(key)):
@@ -63,12 +62,12 @@ def _names(context: ChartContext) -> dict[str, tuple[str, str]]:
         "Chart.yaml name": ("Chart.yaml", as_text(context.chart.data.get("name"))),
         "metadata.name": (
             context.manifest_file,
-            as_text(dig(context.manifest, "metadata", "name")),
+            as_text(dig(context.manifest_data, "metadata", "name")),
         ),
     }
     if context.listing and context.listing.is_archive:
-        if len(context.listing.roots) == 1:
-            found["the archive's folder"] = ("", context.listing.roots[0])
+        if "/" not in context.folder:
+            found["the archive's folder"] = ("", context.folder)
         prefix = re.fullmatch(r"(.+?)-v?\d[\w.+-]*\.(?:tgz|tar\.gz)", context.listing.name)
         if prefix:
             found["the archive's file name"] = ("", prefix[1])
@@ -195,10 +194,7 @@ def _all_paths(context: ChartContext) -> list[str]:
     """Return the paths of files inside the chart, those that were not read included."""
     if context.listing is None:
         return sorted(context.files)
-    entries = (entry.path for entry in context.listing.entries)
-    if context.listing.is_archive and len(context.listing.roots) == 1:
-        prefix = context.listing.roots[0] + "/"
-        entries = (path.removeprefix(prefix) for path in entries)
+    entries = (context.inside(entry.path) for entry in context.listing.entries)
     return sorted({*context.files, *entries})
 
 
@@ -301,19 +297,14 @@ def _unused_file(context: ChartContext) -> Iterator[Found]:
     blocks=True,
 )
 def _encoding(context: ChartContext) -> Iterator[Found]:
-    for path, data in sorted(context.files.items()):
-        if not path.endswith(_TEXT_ENDINGS):
-            continue
-        try:
-            data.decode()
-        except UnicodeDecodeError as error:
-            line = data.count(b"\n", 0, error.start) + 1
-            yield Found(
-                f"holds the byte 0x{data[error.start]:02x}, which is not UTF-8",
-                path,
-                line,
-                "save the file as UTF-8",
-            )
+    for path, at in sorted(context.undecodable.items()):
+        data = context.files[path]
+        yield Found(
+            f"holds the byte 0x{data[at]:02x}, which is not UTF-8",
+            path,
+            data.count(b"\n", 0, at) + 1,
+            "save the file as UTF-8",
+        )
 
 
 @rules.warning(
@@ -323,7 +314,7 @@ def _encoding(context: ChartContext) -> Iterator[Found]:
 )
 def _line_endings(context: ChartContext) -> Iterator[Found]:
     for path, data in sorted(context.files.items()):
-        if b"\r" in data and path.endswith(_TEXT_ENDINGS):
+        if b"\r" in data and path.endswith(TEXT_ENDINGS):
             yield Found(
                 "has CR line ends, which reach scripts and texts on the device",
                 path,

@@ -110,7 +110,7 @@ def _numbers(text: str) -> tuple[int, ...] | None:
     blocks=True,
 )
 def _version(context: ChartContext) -> Iterator[Found]:
-    if not context.manifests[False].exists:
+    if not context.manifests[False].is_readable:
         return
     text = context.manifest_version
     numbers = _numbers(text)
@@ -201,6 +201,8 @@ def _parse(context: ChartContext) -> Iterator[Found]:
     seen = set()
     for document in _documents(context):
         problem = document.problem
+        if document.file in context.undecodable:
+            continue
         if problem and document.file == context.manifest_file and context.manifest_fails:
             continue
         if problem and (document.file, problem.message) not in seen:

@@ -12,7 +12,7 @@ from olares_apps.checks.rules.template_subset import STUBS
 from olares_apps.checks.shape import as_map, as_text, dig, shown
 from olares_apps.findings import Severity
 from olares_apps.helm import HYDRATION, NilAccess, UnknownFunction, YamlError
-from olares_apps.helm.errors import ChartError
+from olares_apps.helm.errors import ChartError, ExecutionError
 from olares_apps.helm.uses import ValueUse
 
 __all__ = ["rules"]
@@ -80,7 +80,13 @@ def _told_elsewhere(context: ChartContext, failure: Failure) -> bool:
         r"field (?:Files|Template|Subch)", str(error)
     ):
         return True
-    if isinstance(error, NilAccess) and any(True for _ in _missing_parents(context)):
+    if isinstance(error, ExecutionError) and not context.manifests[False].is_readable:
+        return True  # entrances and envs of the manifest may be what it lacks
+    if isinstance(error, NilAccess) and (
+        not context.values.is_readable or any(True for _ in _missing_parents(context))
+    ):
+        return True
+    if isinstance(error, ChartError) and failure.message.startswith(tuple(context.undecodable)):
         return True
     if isinstance(error, (YamlError, ChartError)):
         files = ("Chart.yaml", "values.yaml", context.manifest_file)
@@ -103,7 +109,7 @@ def _advice(failure: Failure) -> str:
 
 def _missing_parents(context: ChartContext) -> Iterator[tuple[str, int, str, bool]]:
     """Yield file, line and path of parents that values.yaml lacks, and whether a device fails."""
-    if context.values.problem:
+    if not context.values.is_readable:
         return
     names = [as_text(as_map(item).get("name")) for item in context.list_at("entrances")]
     supplied = hydration_values(names, admin=False)
