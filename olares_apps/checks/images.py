@@ -65,6 +65,8 @@ def parse_image(text: str) -> ImageName | None:
     return ImageName(registry, path, found["tag"] or "", found["digest"] or "")
 
 
+# Images whose tags end in the number of the build.
+_LLAMA_CPP: Final = ("ggml-org/llama.cpp", "ggml-org-llama.cpp")
 # Words of a tag that name a moving target. A build number or a commit beside them fixes it.
 _MOVING: Final = frozenset(
     "latest nightly main master edge stable dev develop devel preview head snapshot rolling "
@@ -103,11 +105,11 @@ def tag_fault(name: ImageName) -> tuple[str, bool] | None:
 
 def suggestion(name: ImageName, known: Sequence[str] = ()) -> str:
     """Return what to write instead of a floating tag."""
-    tag = name.tag or "TAG"
     if known:
         return f"pin a release, for example {known[0]}, or add @sha256:..."
-    if "server" in tag or "llama" in name.repository:
-        return f"pin {tag}-bNNNN or add @sha256:..."
+    fixed = "-".join(word for word in name.tag.split("-") if word.lower() not in _MOVING)
+    if name.repository.endswith(_LLAMA_CPP):
+        return f"pin {fixed or 'server-cuda'}-bNNNN or add @sha256:..."
     return "pin a release or add @sha256:..."
 
 

@@ -7,7 +7,14 @@ from pathlib import PurePosixPath
 from olares_apps.errors import SpecError
 from olares_apps.spec.positions import Positions
 
-__all__ = ["line_below", "line_of_kind", "line_of_path", "line_of_piece", "line_of_text"]
+__all__ = [
+    "line_below",
+    "line_of_kind",
+    "line_of_open_action",
+    "line_of_path",
+    "line_of_piece",
+    "line_of_text",
+]
 
 _MAX_BYTES = 2**20
 
@@ -85,3 +92,33 @@ def line_of_kind(text: str, kind: str, index: int) -> int | None:
         if re.match(rf"\s*[\"']?kind[\"']?\s*:\s*[\"']?{re.escape(kind)}[\"']?\s*(?:#.*)?$", line)
     ]
     return lines[min(index, len(lines) - 1)] if lines else None
+
+
+def line_of_open_action(text: str) -> int | None:
+    """Return the line of the first ``{{`` of a template that no ``}}`` closes, None for none.
+
+    Braces inside the quotes of an action are text.
+    """
+    at = text.find("{{")
+    while at >= 0:
+        end = _end_of_action(text, at + 2)
+        if end is None:
+            return text.count("\n", 0, at) + 1
+        at = text.find("{{", end)
+    return None
+
+
+def _end_of_action(text: str, start: int) -> int | None:
+    """Return where an action ends, None when another one or the text's end comes first."""
+    if re.match(r"-?\s*/\*", text[start : start + 40]):
+        end = text.find("}}", text.find("*/", start))
+        return end + 2 if end >= 0 else None
+    for found in _IN_ACTION.finditer(text, start):
+        if found[0] == "}}":
+            return found.end()
+        if found[0] == "{{":
+            return None
+    return None
+
+
+_IN_ACTION = re.compile(r'"(?:\\.|[^"\\\n])*"|`[^`]*`|\{\{|\}\}')

@@ -2,11 +2,13 @@
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from olares_apps.checks.context import ChartContext
+from olares_apps.checks.places import line_of_open_action
 from olares_apps.checks.platform import PLATFORM_KEYS, hydration_values, install_values
-from olares_apps.checks.rendering import Failure, Rendering, Variant, render
+from olares_apps.checks.rendering import Failure, Rendering, Template, Variant, render
 from olares_apps.checks.rule import Applies, Found, Group, RuleBook
 from olares_apps.checks.rules.template_subset import STUBS
 from olares_apps.checks.shape import as_map, as_text, dig, shown
@@ -49,7 +51,7 @@ def _failures(context: ChartContext) -> Iterator[tuple[Failure, str]]:
     for template in context.templates.values():
         if template.failure:
             broken = True
-            yield template.failure, "the template does not parse"
+            yield _unclosed(template, template.failure), "the template does not parse"
     if broken:
         return
     for rendering in context.renderings:
@@ -62,6 +64,17 @@ def _failures(context: ChartContext) -> Iterator[tuple[Failure, str]]:
             item in context.hydrations and _leaves_subset(context, item.failure)
         ):
             yield item.failure, where
+
+
+def _unclosed(template: Template, failure: Failure) -> Failure:
+    """Return the failure of a template, named as an author sees it where braces stay open.
+
+    Helm reads on until something further down makes no sense, and complains about that.
+    """
+    line = line_of_open_action(template.text)
+    if line is None or (failure.line is not None and line > failure.line):
+        return failure
+    return replace(failure, message="{{ is not closed: }} is missing", line=line)
 
 
 def _leaves_subset(context: ChartContext, failure: Failure) -> bool:

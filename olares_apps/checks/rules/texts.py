@@ -192,7 +192,9 @@ def _build(context: ChartContext) -> Iterator[Found]:
 def _image(context: ChartContext) -> Iterator[Found]:
     prose = context.prose
     running = {
-        (server.image.repository, server.image.tag) for server in context.servers if server.image
+        (server.image.repository, server.image.tag)
+        for server in context.servers
+        if server.image and server.image.tag
     }
     for clause in prose.clauses:
         for written in _IMAGE.findall(clause.text):

@@ -1,6 +1,8 @@
 """Judging an argument list against the flag table of the build that will read it."""
 
 from collections.abc import Iterator, Sequence
+from difflib import get_close_matches
+from typing import Final
 
 from olares_apps.engines.flags.dialect import dialect_of
 from olares_apps.engines.flags.model import Flag, FlagTable
@@ -8,9 +10,11 @@ from olares_apps.engines.flags.parse import Leftover, ParsedArgs, Setting, parse
 from olares_apps.engines.flags.problems import FlagProblem, ProblemKind
 from olares_apps.engines.flags.tables import builds_with
 from olares_apps.engines.flags.values import ValueFault, value_faults
-from olares_apps.errors import nearest
 
 __all__ = ["check_argv", "check_parsed"]
+
+_LEAST_ALIKE: Final = 0.78
+"""Share of equal letters from which on a flag is taken for a misspelled one."""
 
 
 def check_argv(argv: Sequence[str], table: FlagTable) -> list[FlagProblem]:
@@ -76,12 +80,30 @@ def _elsewhere(table: FlagTable, names: Sequence[str], value: str | None = None)
 def _suggest(name: str, table: FlagTable) -> str | None:
     known = table.suggestions.get(name)
     if known is None:
-        return nearest(name, table.names())
+        return _alike(name, table.names())
     match = table.find(known)
     if match is None or match.flag.removed is not None:
         return None
     others = [alias for alias in match.flag.names if alias != known and len(alias) <= 4]
     return f"{known} ({others[0]})" if others else known
+
+
+def _alike(name: str, known: Sequence[str]) -> str | None:
+    """Return the flag that a misspelled one stands for, None when none is really close.
+
+    Leading dashes make any two flags look alike, so only the words count, and nearly all of
+    their letters must be there; a flag that switches off stands for no other one.
+    """
+    off = _words(name).startswith("no-")
+    words = {
+        word: item for item in reversed(known) if (word := _words(item)).startswith("no-") == off
+    }
+    found = get_close_matches(_words(name), words, n=1, cutoff=_LEAST_ALIKE)
+    return words[found[0]] if found else None
+
+
+def _words(name: str) -> str:
+    return name.lstrip("-").replace("_", "-").casefold()
 
 
 def _setting(item: Setting, parsed: ParsedArgs) -> Iterator[FlagProblem]:
