@@ -492,10 +492,27 @@ def test_lint_findings_stop_an_install(store):
     assert not any(app.installs for app in report.apps)
 
 
-def test_an_update_is_any_other_version(store):
-    report = play(store, "", sound, installed={DEMO: "9.0.0", SECOND: "1.0.1", "gone": "1.0.0"})
-    assert app_of(report, DEMO).update_from == "9.0.0"
-    assert app_of(report, SECOND).update_from is None
+@pytest.mark.parametrize(
+    ("installed", "update", "downgrade"),
+    [
+        ("1.0.0", True, False),
+        ("0.9.99", True, False),
+        ("v1.0", True, False),
+        ("1.0.1", False, False),
+        ("1.0.2", False, True),
+        ("1.0.10", False, True),
+        ("9.0.0", False, True),
+    ],
+)
+def test_only_a_greater_version_is_offered_as_an_update(store, installed, update, downgrade):
+    report = play(store, "", sound, installed={DEMO: installed, "gone": "1.0.0"})
+    app = app_of(report, DEMO)
+    assert app.update_from == (installed if update else None)
+    assert app.downgrade_from == (installed if downgrade else None)
+    assert any("downgrade" in note for note in app.notes) == downgrade
+    assert app.installs
+    other = app_of(report, SECOND)
+    assert (other.update_from, other.downgrade_from) == (None, None)
 
 
 def test_the_command_shows_reasons_and_ends_with_one(root, tmp_path):
@@ -512,7 +529,8 @@ def test_the_command_shows_reasons_and_ends_with_one(root, tmp_path):
     report = olapps("market", "sync", "--output", "json", cwd=copy).json
     assert (report["schema"], report["ok"]) == (1, False)
     assert set(report["apps"][0]) == {
-        "id", "name", "version", "title", "appears", "installs", "update_from", "problems", "notes",
+        "id", "name", "version", "title", "appears", "installs", "update_from", "downgrade_from",
+        "problems", "notes",
     }  # fmt: skip
 
 

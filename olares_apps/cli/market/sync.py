@@ -79,12 +79,17 @@ def command(
 
 def _installed(items: tuple[str, ...]) -> dict[str, str]:
     from olares_apps.errors import UsageError
+    from olares_apps.helm import CallFailed, parse_version
 
     found = {}
     for item in items:
         name, equals, version = item.partition("=")
         if not (name and equals and version):
             raise UsageError(f"'{item}' is not APP=VERSION", hint="for example demoapp=1.0.2")
+        try:
+            parse_version(version)
+        except CallFailed as error:
+            raise UsageError(f"'{item}': {error}", hint="for example demoapp=1.0.2") from None
         found[name] = version
     return found
 
@@ -103,7 +108,7 @@ def _print_text(report: "SourceReport", show_requests: bool) -> None:
                 app.version or "-",
                 "yes" if app.appears else "no",
                 "yes" if app.installs else "no",
-                f"from {app.update_from}" if app.update_from else "-",
+                _update(app),
             ]
             for app in report.apps
         ],
@@ -116,6 +121,12 @@ def _print_text(report: "SourceReport", show_requests: bool) -> None:
         _print_problems(app)
     if not report.apps and not report.problems:
         click.echo("the source lists no app for this release")
+
+
+def _update(app: "AppReport") -> str:
+    if app.downgrade_from:
+        return f"no, {app.downgrade_from} is newer"
+    return f"from {app.update_from}" if app.update_from else "-"
 
 
 def _print_problems(app: "AppReport") -> None:

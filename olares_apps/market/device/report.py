@@ -12,7 +12,8 @@ class AppReport:
     """One app of the source as the device sees it.
 
     ``appears``: it would be listed in the market. ``installs``: pressing the button would
-    work. ``update_from`` is the installed version when the device would offer an update.
+    work. ``update_from`` is the installed version when the device would offer an update,
+    ``downgrade_from`` when it is above the one on offer: such a device keeps what it has.
     ``problems`` say what is in the way, ``notes`` what is worth knowing.
     """
 
@@ -23,6 +24,7 @@ class AppReport:
     appears: bool = False
     installs: bool = False
     update_from: str | None = None
+    downgrade_from: str | None = None
     problems: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
 

@@ -4,6 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 from olares_apps.errors import ArchiveError
 from olares_apps.generations import OlaresVersion, generation_for
+from olares_apps.helm import CallFailed, parse_version
 from olares_apps.market.conformance import Detail
 from olares_apps.market.device.hydrate import Hydrated, hydrate, open_archive
 from olares_apps.market.device.install import install_problems
@@ -30,7 +31,8 @@ def sync(
     """Play one sync of a device of ``olares`` against a source.
 
     ``installed`` maps app names to the versions that the device already runs; an app in it
-    whose catalogue version differs is reported as an update. ``reported`` is the release as
+    whose catalogue version is greater is reported as an update, and one whose is smaller as a
+    downgrade. ``reported`` is the release as
     the device names it when that is more than the number, as for the nightly
     ``1.12.7-20260901``.
     """
@@ -80,9 +82,7 @@ def _app(
 ) -> None:
     app.name, app.version = detail.name, detail.version
     app.title = str(detail.fields.get("title") or "")
-    before = installed.get(app.name)
-    # A device takes any other version for an update, not only a greater one (contract 4).
-    app.update_from = before if before and before != app.version else None
+    _compare(app, installed.get(app.name))
     chart = _hydrated(reader, app)
     if chart is None:
         return
@@ -93,6 +93,29 @@ def _app(
     ]:
         app.refuse(problem)
     app.installs = not app.problems
+
+
+def _compare(app: AppReport, installed: str | None) -> None:
+    """Say whether a device that runs ``installed`` is offered an update.
+
+    A device reads the details of any other version, but only a greater one is an upgrade for
+    its command line and its upload (contract 4).
+    """
+    if installed is None or installed == app.version:
+        return
+    try:
+        is_newer = parse_version(app.version) > parse_version(installed)
+    except CallFailed:
+        is_newer = True  # versions that cannot be compared are merely different
+    if is_newer:
+        app.update_from = installed
+        return
+    app.downgrade_from = installed
+    app.notes.append(
+        f"the device runs {installed}, above the {app.version} on offer: a downgrade is not "
+        "offered as an update (olapps market rollback --republish gives old content a "
+        "greater version)"
+    )
 
 
 def _hydrated(reader: SourceReader, app: AppReport) -> Hydrated | None:
