@@ -1,4 +1,4 @@
-"""Write the generated files of the repository: the JSON Schema and the reference pages.
+"""Write the generated files of the repository: JSON Schema, reference pages, the Worker's tables.
 
 ``make schema`` runs this; tests fail when one of the files is stale.
 """
@@ -9,6 +9,7 @@ from typing import Final
 
 from olares_apps.checks import rules_page
 from olares_apps.engines.registry import get_engine, spec_model
+from olares_apps.market.answer_tables import TABLES_FILE, tables_text
 from olares_apps.spec.facts import facts
 from olares_apps.spec.loader import load_spec
 from olares_apps.spec.reference import REFERENCE_FILE, reference_page
@@ -29,6 +30,7 @@ OUTPUTS: Final[dict[str, Callable[[], str]]] = {
     SCHEMA_FILE: lambda: schema_text(spec_model()),
     REFERENCE_FILE: spec_reference,
     "docs/rules.md": rules_page,
+    TABLES_FILE: tables_text,
 }
 
 

@@ -1,13 +1,15 @@
 /**
- * Do the prepared answers of a revision belong to it? The publisher decodes them as a device
- * does (olares_apps/market/agreement.py); here every answer is read and proved, and the lists,
- * digests and hashes in it are compared with the catalogue.
+ * Do the prepared answers of a revision belong to it, and does a device take them? Every answer
+ * is read, proved and decoded, and the lists, digests and hashes in it are compared with the
+ * catalogue. The publisher has done the same (olares_apps/market/agreement.py).
  */
 
 import { same } from "./json";
-import { FILES, PAGES, type Archive, type Revision, answerKey } from "./records";
+import type { Bytes } from "./bytes";
+import { decodes } from "./contract";
+import { FILES, PAGES, type Archive, type Files, type Revision, answerKey } from "./records";
 import { ANY, NONE, compare, parseVersion } from "./releases";
-import { prove, readJson } from "./storage";
+import { prove, strict } from "./storage";
 
 interface Offer {
   readonly name: string;
@@ -18,35 +20,68 @@ interface Offer {
 const V2 = ["applications.json", "catalog.json", "taxonomy.json"];
 const V1 = ["details.json", "hash.json", "info.json"];
 
-/** Add what is wrong to `problems`; throws Damaged for an answer that is missing or damaged. */
-export async function agreement(
+/** A part of an examination that one request can do: `cost` is how often it asks R2 at most. */
+export interface Part {
+  readonly name: string;
+  readonly cost: number;
+  readonly run: () => Promise<void>;
+}
+
+/** Return the checks of the answers of a revision; they add what is wrong to `problems`. */
+export function answerParts(
   bucket: R2Bucket,
   identity: string,
   revision: Revision,
   problems: string[],
-): Promise<void> {
+): Part[] {
   const sets = [...revision.generations.map((window) => window.name), ANY, NONE];
-  const pages = Object.values(revision.apps).some((app) => app.page && app.state === "live") ? PAGES : [];
-  const paths = [FILES, ...pages, ...sets.flatMap((set) => filesOf(set).map((file) => `${set}/${file}`))];
+  const common = [FILES, ...pagesOf(revision)];
+  const paths = [...common, ...sets.flatMap((set) => filesOf(set).map((file) => `${set}/${file}`))];
   if (!same(paths.sort(), Object.keys(revision.answers).sort())) {
     problems.push("the answers are not those of its generations");
-    return;
+    return [];
   }
-  const digest = (path: string): string => revision.answers[path] ?? "";
-  await Promise.all(
-    // Not from memory: an answer of an older revision may have the same bytes under another key.
-    paths.map((path) => prove(bucket, answerKey(identity, path), digest(path), "prepared answer")),
-  );
-  const document = <T>(path: string): Promise<T> =>
-    readJson<T>(bucket, answerKey(identity, path), digest(path), "prepared answer");
+  // Not from memory: an answer of an older revision may have the same bytes under another key.
+  const body = (path: string): Promise<Bytes> =>
+    prove(bucket, answerKey(identity, path), revision.answers[path] ?? "", "prepared answer");
+  const part = (name: string, files: readonly string[], check: (read: Read) => void): Part => ({
+    name,
+    cost: files.length,
+    run: async () => {
+      const bodies = await Promise.all(files.map(body));
+      const documents = new Map<string, unknown>();
+      check((path) => {
+        const known = documents.get(path) ?? strict(bodies[files.indexOf(path)] ?? EMPTY, path);
+        documents.set(path, known);
+        return known;
+      });
+    },
+  });
+  return [
+    part("files", common, (read) => {
+      if (!same(read(FILES), filesAnswer(revision))) problems.push(`${FILES} is not that of the catalogue`);
+    }),
+    ...sets.map((set) => {
+      const files = filesOf(set).map((file) => `${set}/${file}`);
+      return part(`set ${set}`, files, (read) => checkSet(set, offersOf(revision, set), read, problems));
+    }),
+  ];
+}
 
+type Read = (path: string) => unknown;
+
+const EMPTY = new Uint8Array();
+
+function pagesOf(revision: Revision): readonly string[] {
+  return Object.values(revision.apps).some((app) => app.page && app.state === "live") ? PAGES : [];
+}
+
+function filesAnswer(revision: Revision): Files {
   const apps = Object.entries(revision.apps);
-  const files = {
+  return {
     ledgers: Object.fromEntries(apps.map(([name, app]) => [name, app.ledger])),
     icons: Object.fromEntries(apps.flatMap(([name, app]) => (app.icon ? [[name, app.icon]] : []))),
   };
-  if (!same(await document(FILES), files)) problems.push(`${FILES} is not that of the catalogue`);
-  for (const set of sets) await checkSet(set, offersOf(revision, set), document, problems);
 }
 
 function filesOf(set: string): readonly string[] {
@@ -69,34 +104,38 @@ function newest(archives: readonly Archive[]): Archive | undefined {
 
 interface Info {
   readonly hash?: unknown;
-  readonly data?: { readonly apps?: Readonly<Record<string, { id?: unknown; version?: unknown }>> };
+  readonly data?: { readonly apps?: Readonly<Record<string, { id?: unknown; version?: unknown } | null>> };
 }
 
-async function checkSet(
-  set: string,
-  offers: readonly Offer[],
-  document: <T>(path: string) => Promise<T>,
-  problems: string[],
-): Promise<void> {
+function checkSet(set: string, offers: readonly Offer[], read: Read, problems: string[]): void {
+  for (const file of filesOf(set)) {
+    const path = `${set}/${file}`;
+    const faults: string[] = [];
+    decodes(file, read(path), path, faults);
+    problems.push(...faults);
+    // What has another form cannot be compared with anything.
+    if (faults.length > 0) return;
+  }
+  const document = <T>(path: string): T => (read(path) ?? {}) as T;
   const expected = Object.fromEntries(offers.map(({ id, archive }) => [id, archive.version]));
-  const catalog = await document<{ apps_filter_digest?: unknown }>(`${set}/catalog.json`);
-  const list = await document<{ items?: readonly { app_id?: unknown; version?: unknown }[] }>(
+  const catalog = document<{ apps_filter_digest?: unknown }>(`${set}/catalog.json`);
+  const list = document<{ items?: readonly ({ app_id?: unknown; version?: unknown } | null)[] }>(
     `${set}/applications.json`,
   );
-  const listed = Object.fromEntries((list.items ?? []).map((item) => [item.app_id, item.version]));
+  const listed = Object.fromEntries((list.items ?? []).map((item) => [item?.app_id, item?.version]));
   if (!same(listed, expected)) problems.push(`${set}/applications.json does not list what is on offer`);
   if (set === ANY) return;
-  const info = await document<Info>(`${set}/info.json`);
-  const change = await document<{ hash?: unknown }>(`${set}/hash.json`);
+  const info = document<Info>(`${set}/info.json`);
+  const change = document<{ hash?: unknown }>(`${set}/hash.json`);
   const apps = Object.entries(info.data?.apps ?? {});
-  if (!apps.every(([key, entry]) => entry.id === key)) {
+  if (!apps.every(([key, entry]) => entry?.id === key)) {
     problems.push(`${set}/info.json: data.apps holds a key that is not its entry's id`);
   }
-  if (!same(Object.fromEntries(apps.map(([key, entry]) => [key, entry.version])), expected)) {
+  if (!same(Object.fromEntries(apps.map(([key, entry]) => [key, entry?.version])), expected)) {
     problems.push(`${set}/info.json does not list what is on offer`);
   }
   const details = Object.fromEntries(offers.map(({ id, archive }) => [id, archive.detail]));
-  if (!same(await document(`${set}/details.json`), details)) {
+  if (!same(document(`${set}/details.json`), details)) {
     problems.push(`${set}/details.json does not name the details on offer`);
   }
   if (!info.hash || info.hash !== change.hash || info.hash !== catalog.apps_filter_digest) {

@@ -10,8 +10,12 @@ import { refusal } from "./answers";
 import { type Env, LIMITS } from "./env";
 import { digest, listOf, oneOf, type Shape, text } from "./shape";
 
-/** `publish` moves apps up; `rollback` takes apps and versions away. */
-export type Scope = "publish" | "rollback";
+/**
+ * `publish` moves apps up; `rollback` takes apps and versions away; `collect` removes what no kept
+ * revision reaches.
+ */
+export const SCOPES = ["publish", "rollback", "collect"] as const;
+export type Scope = (typeof SCOPES)[number];
 
 export interface Token {
   readonly name: string;
@@ -24,7 +28,7 @@ export interface Token {
 const FIELDS: Readonly<Record<string, Shape>> = {
   name: text,
   sha256: digest,
-  scopes: listOf(oneOf("publish", "rollback")),
+  scopes: listOf(oneOf(...SCOPES)),
   apps: listOf(text),
   expires: text,
 };

@@ -25,9 +25,26 @@ export const LIMITS = {
   revisionBytes: 16 * MIB,
   answerBytes: 16 * MIB,
   headBytes: 256 * KIB,
-  /** Objects that one move of the head may have to look up: the plan allows 1,000 per request. */
-  lookups: 900,
+  /**
+   * How often the checks of one request ask R2. With the head, both revisions, the fence, the notes
+   * and the write of the result it stays below the 50 sub-requests of the free plan.
+   */
+  lookups: 42,
+  /** How long what one request has checked counts for the next. */
+  checksMs: 60 * 60 * 1000,
   headCacheSeconds: 30,
+  collectBytes: KIB,
+  /** Revisions that a collector keeps: the request may ask for more, within one walk of the chain. */
+  keptRevisions: 10,
+  mostKeptRevisions: 20,
+  /** Younger objects may belong to a publish in progress. */
+  collectAgeMs: 24 * 60 * 60 * 1000,
+  /** Ledgers that one request of a collector reads, and pages of a thousand keys that it lists. */
+  ledgersAtOnce: 36,
+  pagesAtOnce: 10,
+  /** After this time a collector's request deletes nothing more, and its fence ends. */
+  collectMs: 10_000,
+  fenceMs: 30_000,
   /** Objects kept in the memory of an isolate, which has 128 MiB in all. */
   cacheBytes: 24 * MIB,
   /** How far ahead of this clock a publisher's clock may be. */

@@ -26,11 +26,34 @@ export function asciiList(items: readonly string[]): string {
 export function canonical(value: unknown): string {
   if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
   if (value === null || typeof value !== "object") return JSON.stringify(value);
-  const fields = Object.entries(value).sort(([a], [b]) => (a < b ? -1 : 1));
+  const fields = Object.entries(value).sort(([a], [b]) => order(a, b));
   return `{${fields.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(",")}}`;
 }
 
-/** Say whether two parsed JSON values are equal. */
+/** Order by code point, as Python does; JavaScript's own order is by UTF-16 unit. */
+function order(a: string, b: string): number {
+  const length = Math.min(a.length, b.length);
+  for (let at = 0; at < length; at += 1) {
+    if (a.charCodeAt(at) !== b.charCodeAt(at)) return rank(a, at) - rank(b, at);
+  }
+  return a.length - b.length;
+}
+
+function rank(text: string, at: number): number {
+  const unit = text.charCodeAt(at);
+  return unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit;
+}
+
+/** Say whether two parsed JSON values are equal; what is missing equals null. */
 export function same(a: unknown, b: unknown): boolean {
-  return canonical(a ?? null) === canonical(b ?? null);
+  if (a === b) return true;
+  if (typeof a !== "object" || typeof b !== "object" || !a || !b) return (a ?? null) === (b ?? null);
+  if (Array.isArray(a) !== Array.isArray(b)) return false;
+  const [one, other] = [a, b] as readonly Readonly<Record<string, unknown>>[];
+  if (!one || !other) return false;
+  const keys = Object.keys(one);
+  return (
+    keys.length === Object.keys(other).length &&
+    keys.every((key) => Object.hasOwn(other, key) && same(one[key], other[key]))
+  );
 }

@@ -9,8 +9,9 @@ import { authenticate, forbidden, lacking, outside, type Scope, type Token } fro
 import { type Bytes, TooLarge, decode, hex, readBody, sha256 } from "./bytes";
 import { type Env, LIMITS } from "./env";
 import { canonical } from "./json";
-import { HEAD_KEY, type Head, type Revision, headOf } from "./records";
-import { parse, readRevision, rememberHead } from "./storage";
+import { collect, readFence } from "./collect";
+import { HEAD_KEY, type Head, headOf } from "./records";
+import { parse, rememberHead } from "./storage";
 import { type Verdict, examine } from "./validate";
 
 export const PUBLISH = "/api/publish/v1";
@@ -28,7 +29,7 @@ const KINDS: readonly Kind[] = [
   { form: /^blobs\/sha256\/([0-9a-f]{64})$/, limit: LIMITS.blobBytes },
   { form: /^revisions\/([0-9a-f]{64})\.json$/, limit: LIMITS.revisionBytes },
   {
-    form: /^responses\/[0-9a-f]{64}\/(?:[a-z0-9][a-z0-9._-]*\/)?[a-z0-9][a-z0-9_-]*\.json$/,
+    form: /^responses\/[0-9a-f]{64}\/(?:[a-z0-9][a-z0-9._-]*\/)?[a-z0-9][a-z0-9_-]*\.(?:json|html)$/,
     limit: LIMITS.answerBytes,
   },
 ];
@@ -45,6 +46,7 @@ publish.put("/head", moveHead);
 publish.get("/objects", listObjects);
 publish.get("/objects/:key{.+}", readObject);
 publish.put("/objects/:key{.+}", createObject);
+publish.post("/collect", collectGarbage);
 publish.all("*", (c) =>
   refusal(404, { error: "not found", message: `${c.req.method} ${c.req.path} is no operation` }),
 );
@@ -109,6 +111,17 @@ async function createObject(c: Ctx): Promise<Response> {
   return create(c.env.MARKET, key, body, digest);
 }
 
+async function collectGarbage(c: Ctx): Promise<Response> {
+  const token = await authenticate(c.req.raw, c.env);
+  if (token instanceof Response) return token;
+  const denied = lacking(token, "collect");
+  if (denied) return denied;
+  const body = await limited(c.req.raw, LIMITS.collectBytes);
+  if (body instanceof Response) return body;
+  const wish = body.length === 0 ? {} : readJsonBody<unknown>(body);
+  return collect(c.env.MARKET, wish);
+}
+
 async function create(
   bucket: R2Bucket,
   key: string,
@@ -156,18 +169,42 @@ async function moveHead(c: Ctx): Promise<Response> {
   const refused = precondition(c.req.raw, old);
   if (refused) return refused;
   const base = oldBytes && parse<Head>(oldBytes, HEAD_KEY);
-  const verdict = await examine(bucket, wanted, base);
-  const denied = verdict.problems.length > 0 ? invalid(verdict) : permission(token, verdict);
+  const fence = await readFence(bucket);
+  if (fence.busy) return collecting();
+  const verdict = await examine(bucket, wanted, base, fence.etag);
+  const denied = verdict.revision ? outside(token, verdict.changed) : null;
   if (denied) return denied;
-  const text = canonical(headOf(wanted.revision, await readRevision<Revision>(bucket, wanted.revision)));
-  if (text !== decode(body)) {
+  if (!verdict.revision || verdict.problems.length > 0) return invalid(verdict);
+  if (canonical(headOf(wanted.revision, verdict.revision)) !== decode(body)) {
     return invalid({ ...verdict, problems: ["the head is not the one that follows from its revision"] });
   }
+  if (verdict.checked < verdict.parts) return unfinished(wanted.revision, verdict);
+  const refusedChange = permission(token, verdict);
+  if (refusedChange) return refusedChange;
+  // A collector that worked meanwhile may have taken away what was just seen.
+  if ((await readFence(bucket)).etag !== fence.etag) return collecting();
   const onlyIf = old ? { etagMatches: old.etag } : { etagDoesNotMatch: "*" };
   const put = await bucket.put(HEAD_KEY, body, { onlyIf, sha256: await sha256(body) });
   if (!put) return moved(null);
   rememberHead(wanted, put.etag);
   return result(200, { revision: wanted.revision, moved: true }, { etag: put.httpEtag });
+}
+
+/** Say that the same request is to be sent again: one request may only look up so much. */
+function unfinished(revision: string, { checked, parts }: Verdict): Response {
+  return result(202, { revision, moved: false, checked, parts, hint: "send the same request again" });
+}
+
+function collecting(): Response {
+  return refusal(
+    503,
+    {
+      error: "collecting",
+      message: "unreferenced objects are being removed",
+      hint: "send the same request again in a few seconds",
+    },
+    { "retry-after": "2" },
+  );
 }
 
 /** Return the refusal for a swap whose expectation is missing or does not hold, or null. */
@@ -205,10 +242,9 @@ function permission(token: Token, verdict: Verdict): Response | null {
     const refused = lacking(token, scope);
     if (refused) return refused;
   }
-  if (token.apps && verdict.changesSource) {
-    return forbidden(token, "may not change how the market names itself");
-  }
-  return outside(token, verdict.changed);
+  return token.apps && verdict.changesSource
+    ? forbidden(token, "may not change how the market names itself")
+    : null;
 }
 
 function invalid(verdict: Verdict): Response {

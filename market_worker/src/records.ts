@@ -154,6 +154,11 @@ export function revisionKey(identity: string): string {
   return `revisions/${identity}.json`;
 }
 
+/** Return the key of what was checked so far of a revision; no publisher can write there. */
+export function checksKey(identity: string): string {
+  return `checks/${identity}.json`;
+}
+
 export function answerKey(identity: string, path: string): string {
   return `responses/${identity}/${path}`;
 }

@@ -2,6 +2,7 @@
 
 import { type Bytes, decode, sha256 } from "./bytes";
 import { LIMITS } from "./env";
+import { canonical } from "./json";
 import { FILES, HEAD_KEY, type Files, type Head, answerKey, blobKey, revisionKey } from "./records";
 
 /** An object that is missing, or does not hold what its name promises. */
@@ -88,6 +89,16 @@ export function parse<T>(body: Bytes, what: string): T {
   } catch {
     throw new Damaged(`${what} is no JSON`);
   }
+}
+
+/**
+ * Return the value of a record; throws Damaged when its text is not the canonical one. Python
+ * refuses a key that stands twice and a number that is not whole, where JavaScript takes both.
+ */
+export function strict<T>(body: Bytes, what: string): T {
+  const value = parse<T>(body, what);
+  if (canonical(value) !== decode(body)) throw new Damaged(`the ${what} is not in canonical form`);
+  return value;
 }
 
 /** Return a revision by its name; throws Damaged. */

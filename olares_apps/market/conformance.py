@@ -15,6 +15,12 @@ from olares_apps.market.faults import Fault, Loss
 from olares_apps.market.gojson import Struct
 
 __all__ = [
+    "APP_OBJECTS",
+    "APP_OBJECT_LISTS",
+    "APP_TEXTS",
+    "APP_TEXT_LISTS",
+    "APP_TEXT_OR_MAP",
+    "COLUMNS",
     "Catalog",
     "Detail",
     "Details",
@@ -116,33 +122,33 @@ def decode_info(body: bytes) -> tuple[Info, list[Fault]]:
     return Info(value["version"], value["hash"], tuple(ids), value["data"]), faults
 
 
-_APP_TEXTS: Final = frozenset(
+APP_TEXTS: Final = frozenset(
     "id name cfgType chartName icon appID version versionName apiVersion promoteVideo subCategory "
     "developer target submitter doc website featuredImage sourceCode modelSize namespace "
     "lastCommitHash updated_at title description requiredMemory requiredDisk requiredCPU "
     "requiredGPU limitedMemory limitedDisk limitedCPU limitedGPU".split()
 )
-_APP_TEXT_LISTS: Final = frozenset(
+APP_TEXT_LISTS: Final = frozenset(
     "categories supportArch locale promoteImage screenshots tags appLabels".split()
 )
-_APP_OBJECT_LISTS: Final = frozenset(
+APP_OBJECT_LISTS: Final = frozenset(
     "entrances ports envs license legal subCharts versionHistory".split()
 )
-_APP_OBJECTS: Final = frozenset(
+APP_OBJECTS: Final = frozenset(
     "permission middleware options i18n tailscale supportClient price".split()
 )
-_APP_TEXT_OR_MAP: Final = frozenset(("fullDescription", "upgradeDescription"))
+APP_TEXT_OR_MAP: Final = frozenset(("fullDescription", "upgradeDescription"))
 _RULES: Final[tuple[tuple[frozenset[str], str, Callable[[Any], bool]], ...]] = (
-    (_APP_TEXTS, "a string", lambda value: _is_text(value)),
-    (_APP_TEXT_LISTS, "a list of strings", lambda value: isinstance(value, list)),
-    (_APP_OBJECTS, "an object", lambda value: isinstance(value, dict)),
+    (APP_TEXTS, "a string", lambda value: _is_text(value)),
+    (APP_TEXT_LISTS, "a list of strings", lambda value: isinstance(value, list)),
+    (APP_OBJECTS, "an object", lambda value: isinstance(value, dict)),
     (
-        _APP_OBJECT_LISTS,
+        APP_OBJECT_LISTS,
         "a list of objects",
         lambda value: isinstance(value, list) and all(isinstance(item, dict) for item in value),
     ),
     (
-        _APP_TEXT_OR_MAP,
+        APP_TEXT_OR_MAP,
         "a string or an object of strings",
         lambda value: (
             _is_text(value)
@@ -153,7 +159,7 @@ _RULES: Final[tuple[tuple[frozenset[str], str, Callable[[Any], bool]], ...]] = (
     (frozenset(("rating",)), "a number", lambda value: isinstance(value, gojson.Number)),
 )
 # A device's columns, in characters (contract 2.4): one longer value aborts the whole batch.
-_COLUMNS: Final = {"id": 32, "name": 100, "version": 16, "cfgType": 32, "apiVersion": 32}
+COLUMNS: Final = {"id": 32, "name": 100, "version": 16, "cfgType": 32, "apiVersion": 32}
 _HIDING_LABELS: Final = frozenset(("suspend", "remove"))
 
 
@@ -217,7 +223,7 @@ def _row(key: str, entry: Any) -> tuple[Detail | None, list[Fault]]:
         faults.append(fault("is missing: the chart's address breaks", Loss.APP, "name"))
     if kept.get("id", key) != key:
         faults.append(fault(f"is {kept['id']}, listed as {key}", Loss.APP, "id"))
-    for name, limit in _COLUMNS.items():
+    for name, limit in COLUMNS.items():
         if len(str(kept.get(name) or "")) > limit:
             size = len(kept[name])
             faults.append(fault(f"has {size} characters, limit {limit}", Loss.BATCH, name))
@@ -237,7 +243,7 @@ def _field(name: str, value: Any) -> tuple[Any, str]:
     for names, expected, good in _RULES:
         if name in names and not good(value):
             return None, f"is dropped: {_name_of(value)}, expected {expected}"
-    if name in _APP_TEXT_LISTS and not all(_is_text(item) for item in value):
+    if name in APP_TEXT_LISTS and not all(_is_text(item) for item in value):
         kept = [item if _is_text(item) else "" for item in value]
         return kept, "holds what is no string; a device reads it as empty"
     return value, ""

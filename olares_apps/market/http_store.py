@@ -32,6 +32,8 @@ _CONNECT_SECONDS, _ANSWER_SECONDS = 10.0, 60.0
 _LONGEST_RETRY_AFTER: Final = 60.0
 # How far back a swap whose answer was lost looks for its own revision.
 _LOOK_BACK: Final = 64
+# How often the checks of a revision may begin again, as they do when a collector came between.
+_STALLS: Final = 5
 
 _HINTS: Final = {
     301: "write the market's address as it redirects to",
@@ -39,7 +41,7 @@ _HINTS: Final = {
     403: "ask the market's owner for a token with that permission",
     404: "is this the address of an olapps market? Its Worker must be deployed first",
     405: "is this the address of an olapps market? Its Worker must be deployed first",
-    413: "publish fewer or smaller apps at a time",
+    413: "make the app's archive or icon smaller",
     429: "wait a minute and run the same command again",
 }
 _LATER: Final = "nothing was lost; run the same command again"
@@ -126,10 +128,19 @@ class HttpStore:
         Raises MarketError with the server's reasons when the revision is refused.
         """
         condition = {"If-None-Match": "*"} if expected is None else {"If-Match": expected}
-        reply, unsure = self._send(
-            "PUT", "/head", content=head.encode(), headers=condition, expected=(200, 412)
-        )
-        if reply.status_code == 200:
+        unsure, status, checked, stalled = False, 202, -1, 0
+        while status == 202:
+            reply, repeated = self._send(
+                "PUT", "/head", content=head.encode(), headers=condition, expected=(200, 202, 412)
+            )
+            unsure, status = unsure or repeated, reply.status_code
+            # One request looks up only so much; the same one again goes on from there.
+            if status == 202:
+                before, checked = checked, self._checked(reply)
+                stalled = 0 if checked > before else stalled + 1
+                if stalled > _STALLS:
+                    raise MarketError(f"{self.url} does not get on with its checks", hint=_LATER)
+        if status == 200:
             return True
         # An earlier try may have moved it, and somebody else may have published since.
         return unsure and self._is_in_history(head.revision)
@@ -270,6 +281,13 @@ class HttpStore:
         if not isinstance(body, dict):
             return {}
         return {name: text for name, text in body.items() if isinstance(text, str)}
+
+    def _checked(self, reply: "httpx.Response") -> int:
+        """Return how many parts of a revision were checked so far."""
+        try:
+            return int(reply.json()["checked"])
+        except (ValueError, KeyError, TypeError):
+            raise MarketError(f"{self.url} did not answer in JSON", hint=_HINTS[404]) from None
 
     def _json(self, reply: "httpx.Response") -> dict[str, Any]:
         try:

@@ -101,6 +101,8 @@ class Worker:
     state: Path
     tokens: tuple[Token, ...] = field(default_factory=lambda: (make_token(),))
     head_cache_seconds: int = 0
+    around: str | None = None
+    oidc: Mapping[str, Any] | None = None
     url: str = ""
     port: int = 0
     log: str = ""
@@ -111,7 +113,11 @@ class Worker:
         """Start it and wait until it answers; a restarted one has the address of the first."""
         secret = json.dumps([token.entry for token in self.tokens])
         bound = {"TOKENS": secret, "HEAD_CACHE_SECONDS": str(self.head_cache_seconds)}
+        if self.oidc is not None:
+            bound["OIDC"] = json.dumps(self.oidc)
         command = ["node", "scripts/start.mjs", "--bundle", str(self.bundle)]
+        if self.around is not None:
+            command += ["--around", self.around]
         self.process = subprocess.Popen(
             [*command, "--persist", str(self.state), "--port", str(self.port)],
             cwd=FOLDER,

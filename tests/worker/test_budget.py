@@ -1,0 +1,62 @@
+"""What a publish costs: few R2 operations per request, and as many in a market of any size."""
+
+from pathlib import Path
+
+import httpx
+from support.market import build_candidate, hands
+from support.worker import Worker, running
+
+from olares_apps.market.http_store import HttpStore
+from olares_apps.market.publish import publish
+from olares_apps.market.verify import verify
+
+FREE_PLAN_SUBREQUESTS = 50
+UPDATE = build_candidate("demoaa", "1.0.2", image="b2")
+
+
+class _Meter:
+    """Notes method, path and R2 operations of every answer."""
+
+    def __init__(self) -> None:
+        self.seen: list[tuple[str, str, int, int]] = []
+
+    def __call__(self, response: httpx.Response) -> None:
+        path = response.request.url.path.removeprefix("/api/publish/v1")
+        count = int(response.headers["x-r2-operations"])
+        self.seen.append((response.request.method, path, response.status_code, count))
+
+
+def _store(worker: Worker, meter: _Meter) -> HttpStore:
+    return worker.store(client=httpx.Client(timeout=60, event_hooks={"response": [meter]}))
+
+
+def _market(bundle: Path, state: Path, apps: int) -> tuple[list[int], list[tuple[str, int]]]:
+    """Return the head moves of a first publish, and what an update of one app then asks."""
+    names = [f"demo{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(apps)]
+    first, update = _Meter(), _Meter()
+    with running(bundle, state, around="test/counted.js") as worker:
+        made = hands()
+        candidates = [build_candidate(name) for name in names]
+        publish(_store(worker, first), candidates, publisher="t", hands=made)
+        publish(_store(worker, update), [UPDATE], publisher="t", hands=made)
+        assert verify(worker.store()).problems == []
+    assert max(count for *_, count in first.seen + update.seen) <= FREE_PLAN_SUBREQUESTS
+    moves = [code for method, path, code, _ in first.seen if (method, path) == ("PUT", "/head")]
+    writes = [
+        (path.split("/")[2] if path != "/head" else path, count)
+        for method, path, _, count in update.seen
+        if method == "PUT"
+    ]
+    return moves, sorted(writes)
+
+
+def test_an_update_asks_as_often_in_a_market_of_two_as_of_forty(
+    bundle: Path, tmp_path: Path
+) -> None:
+    few_moves, few = _market(bundle, tmp_path / "few", 2)
+    many_moves, many = _market(bundle, tmp_path / "many", 40)
+    assert few == many
+    assert few_moves[-1] == many_moves[-1] == 200
+    # Forty new apps do not fit into one request: the first ones check a part each.
+    assert set(many_moves[:-1]) == {202}
+    assert len(many_moves) > len(few_moves)
