@@ -14,6 +14,7 @@ from olares_apps.checks.launch import Server
 from olares_apps.checks.places import line_of_piece
 from olares_apps.checks.rule import Found
 from olares_apps.checks.shape import as_maps, as_text, dig
+from olares_apps.checks.wording import CUT, is_exempt
 from olares_apps.checks.workloads import of_kind
 from olares_apps.findings import Severity
 from olares_apps.spec.loader import free_texts
@@ -26,21 +27,13 @@ __all__ = ["Clause", "Prose", "kv_names", "quant_labels"]
 _MOST_CHARACTERS: Final = 200_000
 _MOST_CLAUSES: Final = 4000
 _LONGEST_CLAUSE: Final = 2000
-_CUT: Final = re.compile(r"(?<=[.!?;])\s+|\n|(?<=\S) - |(?<=\S) \u2014 ")
-_EXEMPT: Final = re.compile(
-    r"\u2192|->|=>|~~|[<>]\s?\d"
-    r"|\b(?:instead|than|versus|vs|compared?|unlike|was|were|previous(?:ly)?|former(?:ly)?|before"
-    r"|earlier|old(?:er)?|roll(?:ed)?[- ]?back|revert(?:ed)?|baseline|reference|up from|down from"
-    r"|does not fit|doesn't fit|not fit|too large|larger|smaller|other|another|alternatives?"
-    r"|would|could|reduce|lower|if you|if oom|e\.g|examples?|desktop|needs? more|no longer"
-    r"|from \S+ to)\b",
-    re.IGNORECASE,
-)
 _SECTION: Final = re.compile(r"^[\W_]*v?(\d+\.\d+\.\d+)\b", re.MULTILINE)
 _QUANT: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:UD-)?(?:I?Q[1-8](?:_[A-Z0-9]+)+|NVFP4|MXFP4|AWQ|GPTQ)(?![A-Za-z0-9_])"
 )
-_KV_TYPE: Final = re.compile(r"(?<![\w-])(?:q[48]_[01]|q5_[01]|turbo[234](?:_\w+)?|bf16|f16)(?!\w)")
+_KV_TYPE: Final = re.compile(
+    r"(?<![\w-])(?:q[48]_[01]|q5_[01]|turbo[234](?:_\w+)?|bf16|f16)(?!\w)", re.ASCII
+)
 
 
 def quant_labels(text: str) -> list[str]:
@@ -79,8 +72,8 @@ class Prose:
         found: list[Clause] = []
         for file, path, text, is_title in self._texts():
             name = _dotted(path)
-            for piece in _CUT.split(text[:_MOST_CHARACTERS]):
-                if any(c.isdigit() for c in piece) and not _EXEMPT.search(piece[:_LONGEST_CLAUSE]):
+            for piece in CUT.split(text[:_MOST_CHARACTERS]):
+                if any(c.isdigit() for c in piece) and not is_exempt(piece[:_LONGEST_CLAUSE]):
                     found.append(Clause(piece[:_LONGEST_CLAUSE], name, path, file, is_title))
                 if len(found) >= _MOST_CLAUSES:
                     return found

@@ -9,6 +9,7 @@ from olares_apps.checks.images import parse_image
 from olares_apps.checks.prose import Clause, kv_names, quant_labels
 from olares_apps.checks.rule import Found, Group, RuleBook
 from olares_apps.checks.shape import as_maps, as_text, dig, size
+from olares_apps.checks.wording import WORDINGS, matches, mentions, number_of
 from olares_apps.checks.workloads import workloads
 
 __all__ = ["rules"]
@@ -16,39 +17,20 @@ __all__ = ["rules"]
 rules = RuleBook(Group.TEXT, "public charts whose page describes another build than the one served")
 
 _TOKENS: Final = re.compile(
-    r"(?<![\w.,/$-])(?P<number>\d{1,4}(?:\.\d)?\s?[KkM]|\d{1,3}(?:,\d{3})+|\d{4,8})(?![\w/%-])"
+    r"(?<![\w.,/$-])(?P<number>\d{1,4}(?:\.\d)?\s?(?:[KkM]|万)|\d{1,3}(?:,\d{3})+|\d{4,8})"
+    r"(?![\w/%-])",
+    re.ASCII,
 )
-_AFTER: Final = re.compile(
-    r"[\s(*_`'\"]*(?:full[- ]|native[- ]|long[- ]|tokens?[- ](?:of )?)?(?:context|ctx|window)", re.I
-)
-_BEFORE: Final = re.compile(
-    r"(?:(?<![\w-])(?:context|ctx|window|full)|@)(?:[- ]?(?:window|size|length))?[\s:=(*_`'\"~@]*"
-    r"(?:(?:of|up to|is|at|to|with|=)\s*)?[\s*_`~]*$",
-    re.IGNORECASE,
-)
-_NATIVE: Final = re.compile(
-    r"\b(?:native(?:ly)?|trained?|yarn|exten[ds]\w*|model supports)\b", re.I
-)
-_PORT: Final = re.compile(
-    r"\bport[\s:=*_`]{0,4}(\d{2,5})\b|(?:localhost|0\.0\.0\.0):(\d{2,5})", re.I
-)
-_BUILD: Final = re.compile(r"(?<![\w-])b\d{4,5}(?![\w])")
-_DRAFT: Final = re.compile(
-    r"(?:n[-_ ]?max|num_speculative_tokens|\bn)[\s*_`]{0,3}[:=][\s*_`]{0,3}(\d{1,2})\b"
-    r"|n[-_ ]max\s+(\d{1,2})\b"
-)
-_SPECULATION: Final = re.compile(r"mtp|draft|dflash|spec|eagle", re.IGNORECASE)
-_SPEED: Final = re.compile(
-    r"(?<![\w.,-])(\d{1,4}(?:\.\d{1,2})?)[\s*_]{0,3}"
-    r"(?:t/s|tok/s|tokens?/s(?:ec)?|tokens per second|tps)\b"
-)
-_SIZE: Final = re.compile(r"(?<![\w.,-])(\d{1,4}(?:\.\d{1,2})?)\s?(GB|GiB)\b")
-_IMAGE: Final = re.compile(r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+:[\w][\w.-]*")
-_FLAG: Final = re.compile(r"(?<!\S)[`'\"(]*(--[a-z][a-z0-9-]+)[ =]([^\s`'\"),;]+)")
+_BUILD: Final = re.compile(r"(?<![\w-])b\d{4,5}(?![\w])", re.ASCII)
+_IMAGE: Final = re.compile(r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+:[\w][\w.-]*", re.ASCII)
+_FLAG: Final = re.compile(r"(?<![!-~])[`'\"(（]*(--[a-z][a-z0-9-]+)[ =]([^\s`'\"),;，。；）、]+)")
+_TEN_THOUSAND: Final = "万"
 _AMOUNT: Final = re.compile(r"(?:required|limited)(?:Memory|Disk|Gpu|GPUMemory)")
 _GIB: Final = 2**30
 _GB: Final = 10**9
+_UNITS: Final = {"GB": (_GB,), "GiB": (_GIB,), "G": (_GB, _GIB)}
 _ABOUT: Final = 0.05
+_ABOUT_WORDS: Final = ("about", "~", "\u2248", "around", "约")
 
 
 @rules.error("text-context", "Users choose an app by the context that its page promises.")
@@ -65,7 +47,7 @@ def _context(context: ChartContext) -> Iterator[Found]:
             if not amounts or not _is_context(clause, found):
                 continue
             if automatic and not _matches(amounts, known):
-                if not _NATIVE.search(clause.text[max(0, found.start() - 40) : found.start()]):
+                if not mentions("native", clause.text[max(0, found.start() - 40) : found.start()]):
                     yield prose.found(
                         clause,
                         said,
@@ -73,7 +55,7 @@ def _context(context: ChartContext) -> Iterator[Found]:
                         "set the context, or leave the number out",
                     )
             elif not _matches(amounts, known):
-                if not _NATIVE.search(clause.text):
+                if not mentions("native", clause.text):
                     listed = ", ".join(map(str, sorted(known)))
                     yield prose.found(clause, said, f"context {said}, config {listed}")
             else:
@@ -102,7 +84,11 @@ def _is_context(clause: Clause, found: re.Match[str]) -> bool:
     if clause.is_title:
         return not found["number"].isdecimal()
     before = clause.text[max(0, found.start() - 40) : found.start()]
-    return bool(_AFTER.match(clause.text, found.end()) or _BEFORE.search(before))
+    return any(
+        wording.context_after.match(clause.text, found.end())
+        or wording.context_before.search(before)
+        for wording in WORDINGS.values()
+    )
 
 
 def _amounts(said: str) -> frozenset[int]:
@@ -111,9 +97,18 @@ def _amounts(said: str) -> frozenset[int]:
     if text.isdecimal():
         number = int(text)
         return frozenset((number,)) if number >= 1024 else frozenset()
+    if text.endswith(_TEN_THOUSAND):
+        return _ten_thousands(text.removesuffix(_TEN_THOUSAND))
     value = float(text[:-1])
     factors = (10**6, 2**20) if text[-1] == "M" else (1000, 1024)
     return frozenset(round(value * factor) for factor in factors)
+
+
+def _ten_thousands(text: str) -> frozenset[int]:
+    """Return every number of whole thousands that rounds to this many times ten thousand."""
+    step = 10**4 // 10 ** len(text.partition(".")[2])
+    first = round(float(text) * 10**4)
+    return frozenset(range(first, first + step, 1000))
 
 
 def _matches(amounts: frozenset[int], known: frozenset[int] | set[int]) -> bool:
@@ -129,7 +124,7 @@ def _matches(amounts: frozenset[int], known: frozenset[int] | set[int]) -> bool:
 def _quant(context: ChartContext) -> Iterator[Found]:
     prose = context.prose
     for clause in prose.clauses:
-        about_cache = bool(re.search(r"\bKV\b|cache", clause.text, re.IGNORECASE))
+        about_cache = mentions("cache", clause.text)
         for label in dict.fromkeys(quant_labels(clause.text)):
             cache = about_cache and re.fullmatch(r"Q[458]_[01]", label)
             if prose.quants and not cache and not any(_same(label, own) for own in prose.quants):
@@ -153,8 +148,8 @@ def _port(context: ChartContext) -> Iterator[Found]:
     if not prose.ports or not context.servers:
         return
     for clause in prose.clauses:
-        for found in _PORT.finditer(clause.text):
-            said = found[1] or found[2]
+        for found in matches("port", clause.text):
+            said = number_of(found)
             if int(said) not in prose.ports:
                 listed = ", ".join(map(str, sorted(prose.ports)))
                 yield prose.found(clause, said, f"port {said}, config {listed}")
@@ -167,10 +162,10 @@ def _draft(context: ChartContext) -> Iterator[Found]:
     if not known:
         return
     for clause in prose.clauses:
-        if not _SPECULATION.search(clause.text) and "n-max" not in clause.text:
+        if not mentions("speculation", clause.text):
             continue
-        for found in _DRAFT.finditer(clause.text):
-            said = int(found[1] or found[2])
+        for found in matches("draft", clause.text):
+            said = int(number_of(found))
             if said not in known:
                 listed = ", ".join(map(str, sorted(known)))
                 yield prose.found(clause, found[0], f"n-max {said}, config {listed}")
@@ -232,13 +227,14 @@ def _speed(context: ChartContext) -> Iterator[Found]:
     known += [speed for record in records for speed in record.tps_range or ()]
     known += [run.tps for record in records for run in record.details]
     for clause in context.prose.clauses:
-        for found in _SPEED.finditer(clause.text):
-            if not any(_rounds(found[1], speed) for speed in known):
+        for found in matches("speed", clause.text):
+            said = number_of(found)
+            if not any(_rounds(said, speed) for speed in known):
                 listed = ", ".join(f"{record.id} {record.tps:g}" for record in records) or "none"
                 yield context.prose.found(
                     clause,
-                    found[1],
-                    f"{found[1]} t/s, bench records {listed}",
+                    said,
+                    f"{said} t/s, bench records {listed}",
                     "add the record, or name its figure by a placeholder",
                 )
 
@@ -257,19 +253,24 @@ def _size(context: ChartContext) -> Iterator[Found]:
     if not known:
         return
     for clause in context.prose.clauses:
-        for found in _SIZE.finditer(clause.text):
-            unit = _GIB if found[2] == "GiB" else _GB
-            said = float(found[1])
+        for found in matches("size", clause.text):
+            written, word = filter(None, found.groups())
             near = clause.text[max(0, found.start() - 8) : found.start()].lower()
-            loose = any(word in near for word in ("about", "~", "\u2248", "around"))
-            if not any(_close(said, amount / unit, found[1], loose) for amount in known):
-                listed = ", ".join(f"{amount / unit:.1f}" for amount in dict.fromkeys(known[:6]))
-                yield context.prose.found(
-                    clause,
-                    found[0],
-                    f"{found[0]}, config {listed} {found[2]}",
-                    "write a size that the spec accounts for, or a placeholder",
-                )
+            loose = any(about in near for about in _ABOUT_WORDS)
+            if any(
+                _close(float(written), amount / unit, written, loose)
+                for unit in _UNITS[word]
+                for amount in known
+            ):
+                continue
+            unit = _UNITS[word][0]
+            listed = ", ".join(f"{amount / unit:.1f}" for amount in dict.fromkeys(known[:6]))
+            yield context.prose.found(
+                clause,
+                found[0],
+                f"{written} {word}, config {listed} {word}",
+                "write a size that the spec accounts for, or a placeholder",
+            )
 
 
 def _close(said: float, real: float, written: str, loose: bool) -> bool:
