@@ -101,7 +101,12 @@ def _variant(
         problem = Problem(message, field=field)
         positions = RedirectedPositions(loaded.text, loaded.path, places)
         raise replace(loaded, positions=positions).located(SpecError([problem])) from None
-    return _changed(loaded, changed, places, facts)
+    try:
+        return _changed(loaded, changed, places, facts)
+    except SpecError as error:
+        where = f"on {profile}: "
+        found = [replace(item, message=where + item.message) for item in error.problems]
+        raise SpecError(found) from None
 
 
 def _changed(

@@ -18,6 +18,8 @@ __all__ = ["STRUCTURE_RULES"]
 # Names that the chart's own containers, volumes and objects have.
 _OWN_NAMES: Final = ("server", "download", "permissions", "config", "scripts", "files", "mounts")
 _OWN_FOLDERS: Final = ("/models", "/config", "/scripts", "/dev/shm", "/")  # noqa: S108
+# What Service, probes, flag table and the image itself follow besides the arguments.
+_FIXED_FIELDS: Final = tuple(f"engine.{name}" for name in "type image build port binary".split())
 _TRUSTED_REGISTRY: Final = "docker.io/"
 # A Service's name is a DNS label.
 _LONGEST_NAME: Final = 63
@@ -136,7 +138,8 @@ def _settings(spec: "AppSpec[Any]") -> Iterator[Conflict]:
             value = value_at(spec, setting.field)
         except FieldError:
             value = None
-        if setting.field.split(".")[0] != "engine" or isinstance(value, bool | dict | list):
+        outside = not setting.field.startswith("engine.") or setting.field in _FIXED_FIELDS
+        if outside or isinstance(value, bool | dict | list):
             message = f"{setting.field} cannot be a setting"
             yield Conflict((*path, "field"), message, "name a number or a word of engine")
         elif value is None:

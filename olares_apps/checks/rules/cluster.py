@@ -252,6 +252,9 @@ def _service_ports(context: ChartContext, service: RenderedObject) -> Iterator[F
         if port is None or not wanted or not wanted.items() <= labels.items():
             continue
         listening.add(port)
+        own = set(server.container.ports.values())
+        # Beside the main port, further ones that the container names are further listeners.
+        listening |= own if port in own else set()
         for container in server.workload.containers:
             names |= container.ports
             if container is not server.container:
