@@ -193,7 +193,7 @@ class MeasuredMemory(Closed):
     build: Line
     """Build or image of the server: ``b11434``, or a whole image reference."""
     files: Annotated[list[ModelPath], Field(min_length=1)]
-    """Model files that were loaded, as ``model.files`` names them."""
+    """What was loaded: files as ``model.files`` names them, repositories as ``model.repos``."""
     ctx: Annotated[int, Field(gt=0)]
     """Configured context in tokens."""
     kv: Line
