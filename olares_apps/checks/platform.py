@@ -13,12 +13,20 @@ __all__ = [
     "ACCELERATORS",
     "HYDRATION_PARENTS",
     "PLATFORM_KEYS",
+    "USER",
     "Accelerator",
     "hydration_values",
     "install_values",
 ]
 
 USER: Final = "alice"
+"""The user who is no administrator."""
+_FOLDERS: Final = {
+    "appData": "/olares/rootfs/userspace/data",
+    "appCache": "/olares/userdata/cache",
+    "userData": "/olares/rootfs/userspace/home",
+    "appCommon": "/olares/rootfs/common",
+}
 _ZONE: Final = "alice.olares.example"
 
 PLATFORM_KEYS: Final = frozenset(
@@ -74,7 +82,7 @@ def hydration_values(entrances: Iterable[str], *, admin: bool) -> dict[str, Any]
     """
     databases: dict[str, Any] = {"databases": {}}
     return {
-        "admin": "admin",
+        "admin": "admin" if admin else "",
         "isAdmin": admin,
         "bfl": {"username": "admin" if admin else USER},
         "GPU": {"Type": "", "Cuda": ""},
@@ -97,14 +105,21 @@ def hydration_values(entrances: Iterable[str], *, admin: bool) -> dict[str, Any]
 
 
 def install_values(
-    manifest: Mapping[str, Any], *, admin: bool, mode: str, replicas: int | None
+    manifest: Mapping[str, Any],
+    *,
+    admin: bool,
+    mode: str,
+    replicas: int | None,
+    only_permitted: bool = False,
 ) -> dict[str, Any]:
-    """Return what an install of this manifest sets, with every folder granted.
+    """Return what an install of this manifest sets.
 
-    All folders are given whatever the permissions say, so that a missing permission is one
-    finding of its own and not a broken object. ``mode`` is the compute mode; ``replicas``
-    replaces the declared numbers, as 0 does for a stopped app.
+    ``mode`` is the compute mode; ``replicas`` replaces the declared numbers, as 0 does for a
+    stopped app. Folders are given whatever the permissions say, so that a missing permission
+    is one finding of its own and not a broken object; with ``only_permitted`` they are given as
+    a device does.
     """
+    permission = as_map(manifest.get("permission"))
     entrances = [as_text(item.get("name")) for _, item in as_maps(manifest.get("entrances"))]
     values: dict[str, Any] = {
         "admin": "admin",
@@ -113,10 +128,9 @@ def install_values(
         "user": {"zone": _ZONE},
         "domain": {name: f"1a2b3c4d.{_ZONE}" for name in entrances if name},
         "userspace": {
-            "appData": "/olares/rootfs/userspace/data",
-            "appCache": "/olares/userdata/cache",
-            "userData": "/olares/rootfs/userspace/home",
-            "appCommon": "/olares/rootfs/common",
+            name: path
+            for name, path in _FOLDERS.items()
+            if permission.get(name) or not only_permitted
         },
         "sharedlib": "/olares/external",
         "olaresEnv": {

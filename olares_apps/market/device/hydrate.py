@@ -9,11 +9,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from olares_apps.checks.platform import USER, hydration_values
 from olares_apps.errors import ArchiveError, OlappsError
 from olares_apps.helm import HYDRATION, Limits, render_chart
 from olares_apps.helm.yamlio import load_yaml
 from olares_apps.market.device.manifest_types import type_faults
-from olares_apps.market.device.values import USER, hydration_values
 from olares_apps.render.archive import unpack
 
 __all__ = ["Hydrated", "hydrate", "open_archive"]

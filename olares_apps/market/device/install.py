@@ -7,12 +7,12 @@ every other one linted; then Helm renders it with the values of the device.
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from olares_apps.checks.platform import USER, install_values
 from olares_apps.errors import OlappsError
 from olares_apps.generations import GENERATIONS, OlaresVersion
 from olares_apps.helm import HELM, CallFailed, parse_manifests, render_chart, version_matches
 from olares_apps.helm.yamlio import load_yaml
 from olares_apps.market.device.hydrate import ROLES, Hydrated
-from olares_apps.market.device.values import USER, install_values
 from olares_apps.render.manifest import NOT_INSTALLABLE
 
 __all__ = ["install_problems"]
@@ -88,7 +88,9 @@ def _renders(name: str, chart: Hydrated) -> Iterator[str]:
     mode = "nvidia" if _wants_gpu(chart.manifest) else ""
     for role, admin in ROLES.items():
         for replicas in (None, 0):
-            values = install_values(chart.manifest, admin=admin, gpu_mode=mode, replicas=replicas)
+            values = install_values(
+                chart.manifest, admin=admin, mode=mode, replicas=replicas, only_permitted=True
+            )
             try:
                 rendered = render_chart(
                     chart.files,
