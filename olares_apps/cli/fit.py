@@ -10,8 +10,10 @@ from olares_apps.cli.options import complete_names, output_option, root_option
 
 if TYPE_CHECKING:
     from olares_apps.fit.gguf_facts import GgufFacts
-    from olares_apps.fit.sweep import LargestContext
+    from olares_apps.fit.sweep import Device, LargestContext
     from olares_apps.lock.fit_report import FitReport
+    from olares_apps.lock.model import Lock
+    from olares_apps.spec.loader import LoadedSpec
 
 __all__ = ["command"]
 
@@ -99,11 +101,15 @@ def command(
     loaded = bench.workspace.select([name])[0]
     spec, lock = loaded.spec, bench.lock(loaded)
     device = Device(load_profile(hardware or spec.hardware), thresholds)
-    if spec.engine.type != "llamacpp":
-        raise UsageError(f"{loaded.name} runs on {spec.engine.type}; fit knows llamacpp")
+    if spec.engine.type not in ("llamacpp", "vllm"):
+        raise UsageError(f"{loaded.name} runs on {spec.engine.type}; fit knows llamacpp and vllm")
     if denied := list(contradictions(spec, lock or Lock())):
         problems = [Problem(item.message, field=item.field, hint=item.hint) for item in denied]
         raise loaded.located(SpecError(problems))
+    if spec.engine.type == "vllm":
+        if gguf or picture:
+            raise UsageError("--gguf and --svg are for llama.cpp: vLLM's budget is a bound")
+        return _vllm(loaded, lock, device, wanted, output)
     case = fit_case(spec, lock, facts=_read(gguf) if gguf else None)
     if case is None:
         raise OlappsError(
@@ -131,6 +137,43 @@ def command(
     else:
         _print(report)
     return 1 if report.verdict.has_problem else 0
+
+
+def _vllm(
+    loaded: "LoadedSpec",
+    lock: "Lock | None",
+    device: "Device",
+    contexts: list[int] | None,
+    output: str,
+) -> int:
+    from olares_apps.cli.fit_vllm import print_report
+    from olares_apps.errors import OlappsError
+    from olares_apps.fit.verdict import FitState
+    from olares_apps.lock.measured_memory import matching_figure, mismatches
+    from olares_apps.lock.vllm_need import vllm_case
+    from olares_apps.lock.vllm_report import vllm_report, vllm_report_dict
+
+    spec = loaded.spec
+    case = vllm_case(spec, lock)
+    if case is None:
+        raise OlappsError(
+            f"the shape of {loaded.name}'s model is not known: its lock has no checkpoint whose "
+            "config.json states layers, heads and head size",
+            hint=f"run olapps lock {loaded.name}",
+        )
+    report = vllm_report(
+        spec.model.name,
+        case,
+        device,
+        contexts=contexts,
+        measured=matching_figure(spec, device.profile),
+        unused=mismatches(spec, device.profile),
+    )
+    if output == "json":
+        out.print_json({"name": loaded.name, "app": spec.app, **vllm_report_dict(report)})
+    else:
+        print_report(report)
+    return 1 if report.state is FitState.DOES_NOT_FIT else 0
 
 
 def _contexts(text: str) -> list[int] | None:

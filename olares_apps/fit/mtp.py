@@ -21,7 +21,15 @@ from olares_apps.fit.behaviours import (
 )
 from olares_apps.fit.gguf_facts import GgufFacts
 
-__all__ = ["MtpResult", "MtpState", "check_mtp", "check_vllm_mtp"]
+__all__ = [
+    "MtpResult",
+    "MtpState",
+    "check_mtp",
+    "check_vllm_mtp",
+    "declared_mtp_layers",
+    "names_mtp_tensors",
+    "vllm_head",
+]
 
 
 class MtpState(StrEnum):
@@ -162,28 +170,34 @@ _MTP_NAME = re.compile(r"(?:^|\.)mtp\.")
 _LAYER_NAME = re.compile(r"(?:^|\.)layers\.(\d{1,6})\.")
 
 
-def check_vllm_mtp(config: Mapping[str, Any], tensor_names: Iterable[str]) -> MtpResult:
-    """Decide the same for vLLM from config.json and the names in the safetensors index.
-
-    A config can declare layers that the checkpoint lacks. Heads are named ``mtp.*``; those of
-    the DeepSeek family are layers numbered past ``num_hidden_layers``.
-    """
-    text = config.get("text_config")
-    scopes = [config, text] if isinstance(text, Mapping) else [config]
-    declared = max(
+def declared_mtp_layers(config: Mapping[str, Any]) -> int:
+    """Return how many MTP layers a config.json declares."""
+    return max(
         (
             value
-            for scope in scopes
+            for scope in _scopes(config)
             for key in _MTP_KEYS
             if isinstance(value := scope.get(key), int) and not isinstance(value, bool)
         ),
         default=0,
     )
+
+
+def names_mtp_tensors(config: Mapping[str, Any], tensor_names: Iterable[str]) -> bool:
+    """Return whether a checkpoint has tensors of an MTP head.
+
+    Heads are named ``mtp.*``; those of the DeepSeek family are layers numbered past
+    ``num_hidden_layers``.
+    """
     layers = next(
-        (value for scope in scopes if isinstance(value := scope.get("num_hidden_layers"), int)),
+        (
+            value
+            for scope in _scopes(config)
+            if isinstance(value := scope.get("num_hidden_layers"), int)
+        ),
         None,
     )
-    has_names = any(
+    return any(
         _MTP_NAME.search(name)
         or (
             layers is not None
@@ -192,13 +206,30 @@ def check_vllm_mtp(config: Mapping[str, Any], tensor_names: Iterable[str]) -> Mt
         )
         for name in tensor_names
     )
-    if declared > 0 and has_names:
+
+
+def vllm_head(declared: int, has_tensors: bool) -> MtpResult:
+    """Decide whether vLLM can draft with a checkpoint's own head.
+
+    ``declared`` are the MTP layers of config.json: one can declare what the checkpoint lacks.
+    """
+    if declared > 0 and has_tensors:
         return MtpResult(MtpState.USABLE)
     if declared > 0:
         reason = f"config.json declares {declared} MTP layer(s), the checkpoint has none"
         return MtpResult(MtpState.KEY_WITHOUT_TENSORS, (reason,), ("mtp.* tensors",))
-    if has_names:
+    if has_tensors:
         reason = f"the checkpoint has MTP tensors, config.json has none of {', '.join(_MTP_KEYS)}"
         return MtpResult(MtpState.TENSORS_WITHOUT_KEY, (reason,), _MTP_KEYS[:1])
     reason = "neither config.json nor the checkpoint has an MTP head"
     return MtpResult(MtpState.ABSENT, (reason,), (_MTP_KEYS[0], "mtp.* tensors"))
+
+
+def check_vllm_mtp(config: Mapping[str, Any], tensor_names: Iterable[str]) -> MtpResult:
+    """Decide the same for vLLM from config.json and the names in the safetensors index."""
+    return vllm_head(declared_mtp_layers(config), names_mtp_tensors(config, tensor_names))
+
+
+def _scopes(config: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    text = config.get("text_config")
+    return [config, text] if isinstance(text, Mapping) else [config]

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 from olares_apps.engines.base import StoredFile
 from olares_apps.lock.errors import Contradiction
-from olares_apps.lock.model import Lock, LockedFile
-from olares_apps.spec.models import AppSpec, ModelFile
+from olares_apps.lock.model import Lock, LockedFile, LockedRepo
+from olares_apps.spec.models import AppSpec, ModelFile, ModelRepo
 
 __all__ = ["apply_lock", "contradictions", "exact_files", "is_commit"]
 
@@ -26,6 +26,10 @@ def contradictions(spec: AppSpec[Any], lock: Lock) -> Iterator[Contradiction]:
         locked = lock.file(file.repo, file.file)
         if locked is not None and locked.requested == file.revision:
             yield from _file_contradictions(f"model.files.{index}", file, locked)
+    for index, item in enumerate(spec.model.repos):
+        known = lock.repo(item.repo)
+        if known is not None and known.requested == item.revision:
+            yield from _repo_contradictions(f"model.repos.{index}", item, known)
 
 
 def _file_contradictions(
@@ -41,15 +45,31 @@ def _file_contradictions(
         yield Contradiction(f"{field}.sha256", file.sha256, first.sha256, where)
     if file.size_gb is not None:
         actual = locked.size / 10**9
-        if abs(actual - file.size_gb) > max(file.size_gb * _SIZE_TOLERANCE, 0.06):
+        if not _is_about(file.size_gb, locked.size):
             yield Contradiction(f"{field}.size_gb", f"{file.size_gb} GB", f"{actual:.2f} GB", where)
+
+
+def _repo_contradictions(field: str, item: ModelRepo, known: LockedRepo) -> Iterator[Contradiction]:
+    where = f"{known.repo} at {known.commit[:12]}"
+    if is_commit(item.revision) and item.revision != known.commit:
+        yield Contradiction(f"{field}.revision", item.revision, known.commit, where)
+    # People state the weights, or everything that is downloaded.
+    sizes = [known.size, *([known.checkpoint.weight_bytes] if known.checkpoint else [])]
+    if item.size_gb is not None and not any(_is_about(item.size_gb, size) for size in sizes):
+        stated, actual = f"{item.size_gb} GB", f"{known.size / 10**9:.2f} GB"
+        yield Contradiction(f"{field}.size_gb", stated, actual, where)
+
+
+def _is_about(gigabytes: float, size: int) -> bool:
+    return abs(size / 10**9 - gigabytes) <= max(gigabytes * _SIZE_TOLERANCE, 0.06)
 
 
 def apply_lock(spec: AppSpec[Any], lock: Lock | None) -> AppSpec[Any]:
     """Return the spec with what the lock knows: commit, size and sha256 of every file.
 
-    Files that are not locked, or locked for another revision, stay as they are. Of a split
-    model the total goes into ``size_gb``; :func:`exact_files` has the parts.
+    Of a repository that the server downloads, commit and size. What is not locked, or locked
+    for another revision, stays as it is. Of a split model the total goes into ``size_gb``;
+    :func:`exact_files` has the parts.
 
     Raises Contradiction when the spec states something else.
     """
@@ -58,9 +78,18 @@ def apply_lock(spec: AppSpec[Any], lock: Lock | None) -> AppSpec[Any]:
     for found in contradictions(spec, lock):
         raise found
     files = [_locked(file, lock) for file in spec.model.files]
-    if files == spec.model.files:
+    repos = [_locked_repo(item, lock) for item in spec.model.repos]
+    if files == spec.model.files and repos == spec.model.repos:
         return spec
-    return spec.model_copy(update={"model": spec.model.model_copy(update={"files": files})})
+    model = spec.model.model_copy(update={"files": files, "repos": repos})
+    return spec.model_copy(update={"model": model})
+
+
+def _locked_repo(item: ModelRepo, lock: Lock) -> ModelRepo:
+    known = lock.repo(item.repo)
+    if known is None or known.requested != item.revision or not known.size:
+        return item
+    return item.model_copy(update={"revision": known.commit, "size_gb": known.size / 10**9})
 
 
 def _locked(file: ModelFile, lock: Lock) -> ModelFile:

@@ -25,6 +25,7 @@ from olares_apps.lock.apply import contradictions
 from olares_apps.lock.measured_memory import matching_figure, mismatches
 from olares_apps.lock.model import Lock, LockedImage
 from olares_apps.lock.need import FitCase, fit_case
+from olares_apps.lock.vllm_findings import vllm_findings
 from olares_apps.spec.models import AppSpec
 
 __all__ = ["RULES", "lock_findings"]
@@ -53,7 +54,7 @@ def lock_findings(
     """
     device = Device(profile, thresholds)
     if lock is None:
-        if not spec.model.files:
+        if not spec.model.files and not spec.model.repos:
             return []
         message = "nothing is known about the model files and images: there is no lock"
         stale = _finding(spec, "lock-stale", Severity.WARNING, message, _LOCK)
@@ -67,6 +68,7 @@ def lock_findings(
         *_images(spec, lock, profile),
         *(_head(spec, lock, case) if case else ()),
         *(_fits(spec, lock, case, device) if case else _measured(spec, device)),
+        *vllm_findings(spec, lock, device, is_measured=matching_figure(spec, profile) is not None),
     ]
 
 
@@ -79,11 +81,13 @@ def _finding(
 def _model_files(spec: AppSpec[Any], lock: Lock) -> Iterator[Finding]:
     for error in contradictions(spec, lock):
         yield _finding(spec, "model-file", Severity.ERROR, error.message, error.hint or "")
+    gated = [file.repo for file in lock.files if file.gated]
+    gated += [item.repo for item in lock.repos if item.gated]
+    for repo in dict.fromkeys(gated):
+        message = f"repo {repo} is gated: each user must accept its terms and have a token"
+        hint = "say so in the text of the app; the chart passes the device's HF_TOKEN on"
+        yield _finding(spec, "model-file", Severity.WARNING, message, hint)
     for file in lock.files:
-        if file.gated:
-            message = f"repo {file.repo} is gated: each user must accept its terms and have a token"
-            hint = "say so in the text of the app; the chart passes the device's HF_TOKEN on"
-            yield _finding(spec, "model-file", Severity.WARNING, message, hint)
         for part in file.parts:
             if part.sha256 is None:
                 message = f"{part.file} of {file.repo} has no digest: a download is not verified"
@@ -101,6 +105,15 @@ def _stale(spec: AppSpec[Any], lock: Lock) -> Iterator[Finding]:
             message = f"{what} is locked for revision {entry.requested}, not {file.revision}"
         elif entry.origin.state == "stated":
             message = f"{what} is stated by hand and was never compared with the hub"
+        else:
+            continue
+        yield _finding(spec, "lock-stale", Severity.WARNING, message, _LOCK)
+    for item in spec.model.repos:
+        known = lock.repo(item.repo)
+        if known is None:
+            message = f"{item.repo} is not in the lock"
+        elif item.revision not in (known.requested, known.commit):
+            message = f"{item.repo} is locked for revision {known.requested}, not {item.revision}"
         else:
             continue
         yield _finding(spec, "lock-stale", Severity.WARNING, message, _LOCK)

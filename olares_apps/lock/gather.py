@@ -5,25 +5,32 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from threading import Lock as Mutex
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 from pydantic import ValidationError
 
 from olares_apps.errors import FetchError, OlappsError
-from olares_apps.fit.mtp import check_vllm_mtp
 from olares_apps.lock.apply import contradictions, is_commit
+from olares_apps.lock.checkpoint import checkpoint_of, download_size, is_checkpoint
 from olares_apps.lock.errors import HubFailed, Offline, RegistryFailed
 from olares_apps.lock.hub import Hub, RepoFacts
-from olares_apps.lock.model import FilePart, Lock, LockedFile, LockedImage, Origin, Platform
+from olares_apps.lock.model import (
+    FilePart,
+    Lock,
+    LockedFile,
+    LockedImage,
+    LockedRepo,
+    Origin,
+    Platform,
+)
 from olares_apps.lock.registry import Registry
-from olares_apps.spec.models import AppSpec, ModelAlternative, ModelFile
+from olares_apps.spec.models import AppSpec, ModelAlternative, ModelFile, ModelRepo
 
 __all__ = ["Fault", "Gatherer", "Update", "update_locks"]
 
+Entry: TypeAlias = LockedFile | LockedImage | LockedRepo
+
 _THREADS: Final = 6
-_CONFIG: Final = "config.json"
-_INDEX: Final = ".safetensors.index.json"
-_MTP_KEYS: Final = ("num_nextn_predict_layers", "mtp_num_hidden_layers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +86,22 @@ class Gatherer:
             parts=[FilePart(file=file.file, size=file.size, sha256=file.sha256)],
         )
 
+    def repository(self, item: ModelRepo, revision: str) -> LockedRepo:
+        """Return the facts of a repository that the server downloads, at ``revision``."""
+        facts = self._repo(item.repo, revision)
+        with _plausible(HubFailed, f"{self.hub.endpoint} states about {item.repo}"):
+            return LockedRepo(
+                role=item.role,
+                repo=item.repo,
+                requested=item.revision,
+                commit=facts.commit,
+                gated=facts.gated,
+                licence=facts.licence,
+                origin=Origin(state="verified", source=self.hub.endpoint, at=self.now()),
+                size=download_size(facts),
+                checkpoint=checkpoint_of(self.hub, facts),
+            )
+
     def image(self, image: str) -> LockedImage:
         """Return the facts of an image."""
         facts = self.registry.image(image)
@@ -107,7 +130,6 @@ class Gatherer:
     def _described(self, file: ModelFile, facts: RepoFacts) -> LockedFile:
         names = self.hub.parts(facts, file.file)
         is_gguf = file.file.endswith(".gguf")
-        declared, has_tensors = self._safetensors(file, facts)
         others = facts.ggufs() if is_gguf and file.role == "target" else {}
         return LockedFile(
             role=file.role,
@@ -123,22 +145,11 @@ class Gatherer:
                 for name in names
             ],
             gguf=self.hub.gguf(facts, file.file).to_dict() if is_gguf else None,
-            mtp_layers=declared,
-            mtp_tensors=has_tensors,
+            checkpoint=checkpoint_of(self.hub, facts, file.file)
+            if is_checkpoint(file.file)
+            else None,
             others={name: size for name, size in others.items() if name not in names},
         )
-
-    def _safetensors(self, file: ModelFile, facts: RepoFacts) -> tuple[int | None, bool | None]:
-        """Return the MTP layers that config.json declares and whether the index names tensors."""
-        if not file.file.endswith(_INDEX):
-            return None, None
-        names = self.hub.document(facts, file.file).get("weight_map", {})
-        folder = file.file.rpartition("/")[0]
-        place = f"{folder}/{_CONFIG}" if folder else _CONFIG
-        config = self.hub.document(facts, place) if place in facts.files else {}
-        # The rule for tensors does not depend on what the configuration declares.
-        found = check_vllm_mtp({**config, _MTP_KEYS[0]: 1}, names)
-        return _declared(config), found.is_usable
 
 
 @contextmanager
@@ -150,12 +161,6 @@ def _plausible(error: type[FetchError], who: str) -> Iterator[None]:
         first = problem.errors(include_url=False)[0]
         place = ".".join(str(step) for step in first["loc"])
         raise error(f"{who} what cannot be: {place} {first['input']!r}: {first['msg']}") from None
-
-
-def _declared(config: Mapping[str, Any]) -> int:
-    scopes = [config, config.get("text_config")]
-    values = (scope.get(key) for scope in scopes if isinstance(scope, dict) for key in _MTP_KEYS)
-    return max((value for value in values if isinstance(value, int)), default=0)
 
 
 def update_locks(
@@ -195,7 +200,7 @@ class _Job:
 
     field: str
     what: str
-    work: Callable[[Gatherer], LockedFile | LockedImage]
+    work: Callable[[Gatherer], Entry]
 
 
 @dataclass(frozen=True, slots=True)
@@ -207,6 +212,7 @@ class _Plan:
     files: tuple[LockedFile | _Job, ...]
     images: tuple[LockedImage | _Job, ...]
     alternatives: tuple[LockedFile | _Job, ...] = ()
+    repos: tuple[LockedRepo | _Job, ...] = ()
 
     @classmethod
     def of(cls, spec: AppSpec[Any], old: Lock, images: Sequence[str], *, upgrade: bool) -> "_Plan":
@@ -230,20 +236,25 @@ class _Plan:
                 known(f"model.alternatives.{index}", file, old.alternative(file.repo, file.file))
                 for index, file in enumerate(map(_as_file, spec.model.alternatives))
             ),
+            repos=tuple(
+                _known_repo(old.repo(item.repo), item, upgrade=upgrade)
+                or _repo_job(index, item, item.revision if upgrade else _pin(item, old))
+                for index, item in enumerate(spec.model.repos)
+            ),
         )
 
     @property
-    def items(self) -> tuple[LockedFile | LockedImage | _Job, ...]:
-        return (*self.files, *self.images, *self.alternatives)
+    def items(self) -> "tuple[Entry | _Job, ...]":
+        return (*self.files, *self.repos, *self.images, *self.alternatives)
 
     @property
     def jobs(self) -> Iterator[_Job]:
         return (item for item in self.items if isinstance(item, _Job))
 
-    def finish(self, answers: Mapping[int, "Future[LockedFile | LockedImage]"], hub: Hub) -> Update:
+    def finish(self, answers: Mapping[int, "Future[Entry]"], hub: Hub) -> Update:
         faults: list[Fault] = []
 
-        def settled(items: "Iterable[LockedFile | LockedImage | _Job]") -> Iterator[Any]:
+        def settled(items: "Iterable[Entry | _Job]") -> Iterator[Any]:
             for item in items:
                 if not isinstance(item, _Job):
                     yield item
@@ -259,6 +270,7 @@ class _Plan:
             files=list(settled(self.files)),
             images=list(settled(self.images)),
             alternatives=list(settled(self.alternatives)),
+            repos=list(settled(self.repos)),
         )
         faults += [Fault(error.field, error) for error in contradictions(self.spec, lock)]
         fetched = tuple(job.what for job in self.jobs)
@@ -270,12 +282,14 @@ class _Plan:
         }
         return Update(lock, fetched, len(self.items) - len(fetched), tuple(faults), read)
 
-    def _settled(self, found: LockedFile | LockedImage) -> LockedFile | LockedImage:
+    def _settled(self, found: Entry) -> Entry:
         """Return the old entry when the new one differs in its date only."""
-        before: LockedFile | LockedImage | None
+        before: Entry | None
         if isinstance(found, LockedFile):
             place = (found.repo, found.file)
             before = self.old.file(*place) or self.old.alternative(*place)
+        elif isinstance(found, LockedRepo):
+            before = self.old.repo(found.repo)
         else:
             before = self.old.image(found.image)
         if before is None:
@@ -290,9 +304,17 @@ def _is_complete(entry: LockedFile, file: ModelFile) -> bool:
     return is_same and is_readable and entry.origin.state == "verified"
 
 
-def _pin(file: ModelFile, old: Lock) -> str:
+def _known_repo(entry: LockedRepo | None, item: ModelRepo, *, upgrade: bool) -> LockedRepo | None:
+    """Return what is known of a repository, None when it has to be asked for."""
+    if entry is None or upgrade or entry.requested != item.revision:
+        return None
+    return entry.model_copy(update={"role": item.role})
+
+
+def _pin(file: ModelFile | ModelRepo, old: Lock) -> str:
     """Return the commit at which other files of the repository are locked, else the revision."""
-    for item in (*old.files, *old.alternatives):
+    known: tuple[LockedFile | LockedRepo, ...] = (*old.files, *old.repos, *old.alternatives)
+    for item in known:
         if (item.repo, item.requested) == (file.repo, file.revision):
             return item.commit
     return file.revision
@@ -307,6 +329,12 @@ def _file_job(field: str, file: ModelFile, revision: str) -> _Job:
         field,
         f"{file.repo}/{file.file}",
         lambda gatherer: gatherer.file(file, revision),
+    )
+
+
+def _repo_job(index: int, item: ModelRepo, revision: str) -> _Job:
+    return _Job(
+        f"model.repos.{index}", item.repo, lambda gatherer: gatherer.repository(item, revision)
     )
 
 

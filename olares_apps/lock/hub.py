@@ -39,6 +39,9 @@ __all__ = ["DEFAULT_ENDPOINT", "Hub", "RepoFacts"]
 
 DEFAULT_ENDPOINT: Final = "https://huggingface.co"
 _INDEX: Final = ".safetensors.index.json"
+# Most headers are smaller than the first; the format's own limit is the second (bytes).
+_SAFETENSORS_START: Final = 128 * 1024
+_SAFETENSORS_MOST: Final = 100 * 10**6
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +181,45 @@ class Hub:
         self._cache.put("document", *key, value=found)
         self._read[facts.repo, file] = len(answer.content)
         return found
+
+    def tensors(self, facts: RepoFacts, file: str) -> tuple[str, ...]:
+        """Return the names of the tensors of a safetensors file, or of an index of several.
+
+        Raises HubFailed for a file that is neither, and what reading ranges raises.
+        """
+        if file.endswith(_INDEX):
+            return tuple(self.document(facts, file).get("weight_map", ()))
+        key = (facts.repo, facts.commit, file)
+        if kept := self._cache.get("safetensors", *key):
+            return tuple(kept)
+        if self._offline:
+            raise Offline(f"the header of {file}")
+        if file not in facts.files:
+            raise ModelFileMissing(facts.repo, file, facts.commit[:12], facts.files)
+        header = self._safetensors_header(facts, file)
+        names = sorted(name for name in header if name != "__metadata__")
+        self._cache.put("safetensors", *key, value=names)
+        return tuple(names)
+
+    def _safetensors_header(self, facts: RepoFacts, file: str) -> dict[str, Any]:
+        """Read eight bytes of length and then that much JSON (the safetensors format)."""
+        source = self._source(facts, file)
+        start = source.read(0, min(_SAFETENSORS_START, source.size))
+        length = int.from_bytes(start[:8], "little")
+        if len(start) < 8 or length > min(_SAFETENSORS_MOST, source.size - 8):
+            raise HubFailed(f"{file} of {facts.repo} is no safetensors file")
+        rest = length + 8 - len(start)
+        data = start[8 : length + 8]
+        if rest > 0:
+            data += source.read(len(start), rest)
+        self._read[facts.repo, file] = len(start) + max(rest, 0)
+        try:
+            header = json.loads(data)
+        except (ValueError, RecursionError):
+            header = None
+        if not isinstance(header, dict):
+            raise HubFailed(f"{file} of {facts.repo} is no safetensors file")
+        return header
 
     def _index_shards(self, facts: RepoFacts, file: str) -> list[str]:
         if file not in facts.files:

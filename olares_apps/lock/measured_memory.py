@@ -50,6 +50,7 @@ def _differences(
     if record.build not in (build, engine.image) and not _is_build(engine, record.build):
         yield f"build {record.build}, the spec has {build}"
     files = [file.file for file in spec.model.files if file.role != "extra"]
+    files += [item.repo for item in spec.model.repos if item.role != "extra"]
     if set(record.files) != set(files):
         yield f"files {', '.join(record.files)}, the spec has {', '.join(files) or 'none'}"
     if record.ctx != engine.context_tokens:

@@ -1,18 +1,31 @@
 """The lock as data: closed models, strict, in the order in which they are written."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import fields
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import Field, field_validator
 
 from olares_apps.errors import OlappsError
 from olares_apps.fit.gguf_facts import GgufFacts
+from olares_apps.fit.vllm_budget import VllmFacts
 from olares_apps.spec.models import Closed
 from olares_apps.spec.types import ModelPath, RepoId, Sha256
 
-__all__ = ["SCHEMA", "FilePart", "Lock", "LockedFile", "LockedImage", "Origin", "Platform"]
+__all__ = [
+    "SCHEMA",
+    "Checkpoint",
+    "FilePart",
+    "Lock",
+    "LockedFile",
+    "LockedImage",
+    "LockedRepo",
+    "Origin",
+    "Platform",
+]
 
 SCHEMA: Final = 1
+_SHAPE: Final = frozenset(item.name for item in fields(VllmFacts)) - {"weight_bytes"}
 
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
@@ -41,6 +54,39 @@ class FilePart(Closed):
     """Digest of the content; the hub states it for large files."""
 
 
+class Checkpoint(Closed):
+    """What config.json and the safetensors files of a model say together."""
+
+    architectures: list[str] = Field(default_factory=list)
+    """Model classes that config.json names."""
+    quant_method: str | None = None
+    """Quantisation method of config.json."""
+    mtp_layers: Annotated[int, Field(ge=0)] = 0
+    """MTP layers that config.json declares."""
+    mtp_tensors: bool = False
+    """Whether the files hold tensors of an MTP head."""
+    weight_bytes: Bytes
+    """Size of the safetensors files that the server loads, in bytes."""
+    shape: dict[str, int | bool] | None = None
+    """What decides the KV cache, as ``VllmFacts`` names it; None when config.json does not say."""
+
+    @field_validator("shape")
+    @classmethod
+    def _known(cls, value: dict[str, int | bool] | None) -> dict[str, int | bool] | None:
+        unknown = sorted((value or {}).keys() - _SHAPE)
+        if unknown:
+            raise ValueError(f"unknown {unknown[0]}")
+        return value
+
+    @property
+    def facts(self) -> VllmFacts | None:
+        """Return the facts for vLLM's budget, None when the shape is not known."""
+        if self.shape is None:
+            return None
+        # Booleans and integers of the lock are those of the fields.
+        return VllmFacts(weight_bytes=self.weight_bytes, **self.shape)  # type: ignore[arg-type]
+
+
 class LockedFile(Closed):
     """One model file of the spec, all its parts included."""
 
@@ -64,10 +110,8 @@ class LockedFile(Closed):
     """Files to download, in order."""
     gguf: dict[str, Any] | None = None
     """Header facts of all parts together, of a GGUF file."""
-    mtp_tensors: bool | None = None
-    """Whether a safetensors index names MTP tensors; None when the file is no such index."""
-    mtp_layers: int | None = None
-    """MTP layers that config.json beside a safetensors index declares."""
+    checkpoint: Checkpoint | None = None
+    """What the checkpoint of a safetensors file or index says."""
     others: dict[str, Bytes] = Field(default_factory=dict)
     """Other GGUF files of the repository and their sizes, for what else would fit."""
 
@@ -90,6 +134,29 @@ class LockedFile(Closed):
     def facts(self) -> GgufFacts | None:
         """Return the header facts, None when the file is no GGUF."""
         return None if self.gguf is None else GgufFacts.from_dict(self.gguf)
+
+
+class LockedRepo(Closed):
+    """One repository that the server downloads itself."""
+
+    role: Literal["target", "drafter", "extra"]
+    """What the engine does with it."""
+    repo: RepoId
+    """Repository on the hub."""
+    requested: str
+    """Revision that the spec names."""
+    commit: Commit
+    """Commit that the revision stood for."""
+    gated: bool
+    """Whether access is granted one by one."""
+    licence: str | None = None
+    """Licence that the repository declares."""
+    origin: Origin
+    """Where these facts come from."""
+    size: Bytes
+    """Bytes that the server downloads."""
+    checkpoint: Checkpoint | None = None
+    """What its checkpoint says; None when it has no safetensors files."""
 
 
 def _find(files: Sequence[LockedFile], repo: str, file: str) -> LockedFile | None:
@@ -133,6 +200,19 @@ class Lock(Closed):
     """Images, the server's first."""
     alternatives: list[LockedFile] = Field(default_factory=list)
     """The model in other repositories that the spec names, in its order."""
+    repos: list[LockedRepo] = Field(default_factory=list)
+    """Repositories that the server downloads, in the order of the spec."""
+
+    def repo(self, repo: str) -> LockedRepo | None:
+        """Return the facts of a repository that the server downloads, None when not locked."""
+        return next((item for item in self.repos if item.repo == repo), None)
+
+    def checkpoint(self, role: str) -> Checkpoint | None:
+        """Return the checkpoint of the first repository or file of a role that has one."""
+        known: tuple[LockedRepo | LockedFile, ...] = (*self.repos, *self.files)
+        return next(
+            (item.checkpoint for item in known if item.role == role and item.checkpoint), None
+        )
 
     def alternative(self, repo: str, file: str) -> LockedFile | None:
         """Return the facts of an alternative of the spec, None when it is not locked."""
