@@ -6,7 +6,7 @@ not agree stands in another group, never in one ranking. The configured context,
 image and the model file are what is compared, so they stand in the rows.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from decimal import Decimal
 from typing import Any, Self
@@ -14,7 +14,7 @@ from typing import Any, Self
 from olares_apps.spec.facts import decimal_text
 from olares_apps.spec.models import BenchRecord
 
-__all__ = ["Conditions", "Group", "Row", "group_rows"]
+__all__ = ["Conditions", "Group", "Row", "group_rows", "headline"]
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -112,6 +112,13 @@ class Group:
     def apps(self) -> int:
         """Return how many apps are in it: a group of one ranks nothing."""
         return len({row.app for row in self.rows})
+
+
+def headline(rows: Sequence[Row], ctx: int | None) -> Row | None:
+    """Return the speed that stands for an app: the first one at the context ``ctx`` (tokens) that
+    it is configured for, else the first of all. None when nothing was measured.
+    """
+    return next((row for row in rows if row.ctx == ctx), rows[0] if rows else None)
 
 
 def group_rows(rows: Iterable[Row]) -> list[Group]:

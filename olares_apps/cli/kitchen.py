@@ -10,7 +10,9 @@ from olares_apps.cli.workbench import Workbench, all_facts
 from olares_apps.engines.registry import spec_model
 from olares_apps.errors import Problem, SpecError
 from olares_apps.generations import Generation, get_generation
+from olares_apps.hardware import load_profile
 from olares_apps.market.candidates import Icon
+from olares_apps.market.pages.facts import PageFacts, page_facts
 from olares_apps.market.proposal import COMPARED_VERSION
 from olares_apps.render import Renderable
 from olares_apps.render.chart import ChartTree
@@ -66,6 +68,17 @@ class WorkspaceKitchen:
             if path.is_file():
                 return Icon.of(path.read_bytes(), str(path))
         return None
+
+    def page(self, loaded: LoadedSpec) -> PageFacts:
+        """Return the facts of an app's page; raises SpecError, LockBroken and UnknownName."""
+        locked = self.bench.with_lock(loaded)
+        return page_facts(
+            locked.spec,
+            self.bench.lock(loaded),
+            load_profile(locked.spec.hardware),
+            facts=dict(all_facts(loaded.spec)),
+            thresholds=self.bench.thresholds,
+        )
 
     def has_charts(self, app: str, versions: Mapping[str, str]) -> bool:
         """Say whether charts of these versions are there; their Chart.yaml is written last."""

@@ -17,7 +17,7 @@ from olares_apps.market import canonical, objects, wire
 from olares_apps.market.catalogue import ANY, FALLBACK, set_for
 from olares_apps.market.documents_v2 import page_of
 from olares_apps.market.entries import Ledger
-from olares_apps.market.prepare import FILES
+from olares_apps.market.prepare import FILES, PAGES
 from olares_apps.market.records import Head
 from olares_apps.market.store import Store
 
@@ -32,6 +32,8 @@ _NO_STORE: Final = {"cache-control": "no-store"}
 # Names are immutable: other bytes under a known version are refused by the publisher.
 _FOR_EVER: Final = {"cache-control": "public, max-age=31536000, immutable"}
 _SHORT: Final = {"cache-control": "public, max-age=300"}
+# A page may change with every publish; its digest saves the body.
+_ASK_AGAIN: Final = {"cache-control": "no-cache", "referrer-policy": "no-referrer"}
 _CORS: Final = {"access-control-allow-origin": "*"}
 _PREFLIGHT: Final = {
     "access-control-allow-methods": "GET, HEAD, POST, OPTIONS",
@@ -40,6 +42,7 @@ _PREFLIGHT: Final = {
 }
 _CHART: Final = re.compile(r"/api/v[12]/applications/([a-z0-9]{1,30})/chart", re.ASCII)
 _ICON: Final = re.compile(r"/icons/([a-z0-9]{1,30})\.(?:png|webp)", re.ASCII)
+_PAGE: Final = re.compile(r"/(?:leaderboard|apps/[a-z0-9]{1,30}|share/[a-z0-9]{1,30}\.png)?", re.A)
 _COUNT: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 _SOURCE_ID_CHARACTERS: Final = 200
 
@@ -103,13 +106,6 @@ class Answers:
             return Answer(304, b"", kept)
         return Answer(answer.status, b"", answer.headers) if method == "HEAD" else answer
 
-    def listing(self) -> list[dict[str, Any]]:
-        """Return every app once, as the v2 list shows it: for a page that people read."""
-        snapshot = self._current()
-        if snapshot is None:
-            return []
-        return list(snapshot.document(f"{ANY}/applications.json")["items"])
-
     def _route(self, path: str) -> tuple[Callable[[Query, bytes], Answer] | None, tuple[str, ...]]:
         found = _ROUTES.get(path)
         if found:
@@ -119,6 +115,8 @@ class Answers:
             return lambda query, _: self._chart(chart[1], query), ("GET",)
         if icon := _ICON.fullmatch(path):
             return lambda query, _: self._icon(icon[1]), ("GET",)
+        if _PAGE.fullmatch(path):
+            return lambda query, _: self._page(path), ("GET",)
         return None, ()
 
     def _current(self) -> "_Snapshot | None":
@@ -211,6 +209,21 @@ class Answers:
         data = objects.read_blob(self.store, icon["sha256"], f"icon of {app}")
         headers = {"content-type": icon["type"], "etag": f'"{icon["sha256"]}"'}
         return _finish(200, data, headers | _SHORT)
+
+    def _page(self, path: str) -> Answer:
+        snapshot = self._current()
+        if snapshot is None:
+            return _empty()
+        routes = snapshot.document(PAGES)["routes"] if PAGES in snapshot.head.answers else {}
+        route = routes.get(path)
+        if route is None:
+            return _error(404, "page not found", f"{path}: no app here, or it has no page")
+        stored = route.get("answer")
+        digest = snapshot.head.answers[stored] if stored else route["blob"]
+        body = snapshot.answer(stored) if stored else objects.read_blob(self.store, digest, path)
+        cache = _SHORT if route["type"].startswith("image/") else _ASK_AGAIN
+        headers = {"content-security-policy": route["csp"], "content-type": route["type"]}
+        return _finish(200, body, headers | {"etag": f'"{digest}"'} | cache)
 
     def _health(self, _: Query, __: bytes) -> Answer:
         snapshot = self._current()

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 from olares_apps.errors import ArchiveError
 from olares_apps.generations import GENERATIONS
@@ -13,6 +13,9 @@ from olares_apps.market.entries import ArchiveEntry, FileEntry
 from olares_apps.render.archive import Archive, Unpacked, pack, unpack
 from olares_apps.render.chart import ChartTree
 from olares_apps.spec.types import VERSION_CHARACTERS, app_id
+
+if TYPE_CHECKING:
+    from olares_apps.market.pages.build import PageDraft
 
 __all__ = [
     "Candidate",
@@ -89,7 +92,9 @@ class Candidate:
     """One app on its way to the market.
 
     A generation without an archive keeps what it offers; so does a missing icon. ``notes`` are
-    the release notes of this version.
+    the release notes of this version, ``page`` is what its page for people is made from.
+    ``not_installable``
+    says why no device can install it.
     """
 
     app: str
@@ -97,6 +102,8 @@ class Candidate:
     archives: Sequence[CandidateArchive]
     icon: Icon | None = None
     notes: str = ""
+    not_installable: str = ""
+    page: "PageDraft | None" = None
 
     @property
     def id(self) -> str:

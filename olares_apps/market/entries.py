@@ -33,7 +33,7 @@ def archive_name(app: str, version: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class FileEntry:
-    """A blob that is served as a file: an icon, a page. ``size`` in bytes, ``type`` a media type."""
+    """A blob that is served as a file: icon or page. ``size`` in bytes, ``type`` a media type."""
 
     sha256: str
     size: int

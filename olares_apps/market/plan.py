@@ -5,6 +5,7 @@ publisher that lost a race plans again on the new state.
 
 Rules, in this order (contract 4, 10.1, 10.16):
 
+- an app that no device can install: refused;
 - the same archives as on offer: nothing to do;
 - a version that is on offer with other bytes: refused, devices keep the first bytes for ever;
 - a version that is not above every one ever published: refused, devices never see it;
@@ -15,7 +16,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from itertools import pairwise
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from semver import Version
 
@@ -34,6 +35,9 @@ from olares_apps.render.versions import bump
 
 __all__ = ["Action", "Plan", "Refusal", "Step", "plan"]
 
+if TYPE_CHECKING:
+    from olares_apps.market.pages.build import PageDraft
+
 _SOURCE_CHARACTERS: Final = 50  # contract 2.6: columns source_id and source_title
 _ORDER: Final = {generation.name: index for index, generation in enumerate(GENERATIONS)}
 
@@ -44,6 +48,7 @@ class Action(StrEnum):
     NEW = "new"
     UPDATE = "update"
     ICON = "icon"
+    PAGE = "page"
     UNCHANGED = "unchanged"
     REFUSED = "refused"
 
@@ -63,7 +68,8 @@ class Step:
     """One app of a plan.
 
     ``before`` and ``after`` map generations to versions on offer. ``archives`` are the ones to
-    publish. ``reason`` says why an app is refused, ``hint`` what to do about it.
+    publish, ``page`` is what the page is made from. ``reason`` says why an app is refused,
+    ``hint`` what to do about it.
     """
 
     app: str
@@ -75,6 +81,7 @@ class Step:
     icon: Icon | None = None
     notes: str = ""
     refusal: Refusal | None = None
+    page: "PageDraft | None" = None
     reason: str = ""
     hint: str = ""
 
@@ -114,7 +121,7 @@ class Plan:
         return not self.changes and self.source is None
 
 
-_WRITING: Final = frozenset((Action.NEW, Action.UPDATE, Action.ICON))
+_WRITING: Final = frozenset((Action.NEW, Action.UPDATE, Action.ICON, Action.PAGE))
 
 
 def plan(
@@ -188,10 +195,22 @@ def _step(candidate: Candidate, entry: AppEntry | None) -> Step:
     if fresh:
         action = Action.UPDATE if current else Action.NEW
     else:
-        action = Action.ICON if icon else Action.UNCHANGED
+        shown = entry is None or page is None or page.is_shown_by(entry.page)
+        action = Action.UNCHANGED if shown else Action.PAGE
     return Step(
-        candidate.app, candidate.title, action, before, after, fresh, icon, notes=candidate.notes
+    page = candidate.page
+        candidate.app,
+        candidate.title,
+        action,
+        before,
+        after,
+        fresh,
+        icon,
+        notes=candidate.notes,
+        page=page,
     )
+    elif icon:
+        action = Action.ICON
 
 
 def _same(current: ArchiveEntry | None, archive: CandidateArchive) -> bool:

@@ -12,8 +12,10 @@ from olares_apps.market import canonical, documents, documents_v2
 from olares_apps.market.catalogue import ANY, View, set_names, view
 from olares_apps.market.records import Revision
 
-__all__ = ["FILES", "Prepared", "prepare"]
+__all__ = ["FILES", "PAGES", "Prepared", "prepare"]
 
+PAGES: Final = "pages.json"
+"""The answer that says under which path which page or picture is served, and how."""
 FILES: Final = "files.json"
 """The one answer that holds for every set: which ledger and which icon an app has."""
 
@@ -37,6 +39,11 @@ def prepare(draft: Revision) -> Prepared:
         hashes[name] = seen.hash(_visible(seen))
         for file, content in _set_answers(seen, hashes[name]).items():
             answers[f"{name}/{file}"] = canonical.encode(content)
+    if any(entry.page for _, entry in draft.live()):
+        from olares_apps.market.pages.site import page_answers
+
+        pages, routes = page_answers(view(draft, ANY))
+        answers |= {**pages, PAGES: canonical.encode({"routes": routes})}
     revision = replace(
         draft,
         hash=canonical.digest(canonical.encode(hashes)),

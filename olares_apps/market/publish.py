@@ -15,7 +15,7 @@ from olares_apps.market.commit import (
     next_moment,
     read_state,
 )
-from olares_apps.market.entries import AppEntry, ArchiveEntry, Ledger
+from olares_apps.market.entries import AppEntry, ArchiveEntry, Ledger, PageEntry
 from olares_apps.market.plan import Action, Plan, Refusal, Step, plan
 from olares_apps.market.readback import read_back
 from olares_apps.market.records import Change, Revision, Source
@@ -139,7 +139,8 @@ def _draft(
 ) -> Draft:
     base = state.revision or Revision(parent=None, created=moment)
     stamp = canonical.milliseconds(moment)
-    apps, blobs, details = dict(base.apps), {}, {}
+    apps, details = dict(base.apps), {}
+    blobs: dict[str, bytes] = {}
     changes = []
     for step in planned.changes:
         before = base.apps.get(step.app)
@@ -166,6 +167,10 @@ def _draft(
     )
     return Draft(revision, blobs | details, details)
 
+        page = _page(store, step, before, entry, (planned.source or base.source).label)
+        if page:
+            entry = replace(entry, page=page[0])
+            blobs |= page[1]
 
 def _apply(
     step: Step, before: AppEntry | None, ledger: Ledger, stamp: int
@@ -207,10 +212,24 @@ def _raise_if_lost(store: Store, base: State, lost: Sequence[Step], state: State
         f"{step.app}: {step.reason or 'was published from elsewhere meanwhile'}"
         f"{_winner(store, step.app, base.identity, state)}"
         for step in lost
+        page=before.page if before else None,
     ]
     raise Conflict(
         "\n".join(lines), hint=lost[0].hint or "take over that change, then publish again"
     )
+def _page(
+    store: Store, step: Step, before: AppEntry | None, entry: AppEntry, market: str
+) -> tuple[PageEntry, dict[str, bytes]] | None:
+    """Return the page of an app and its blobs; without facts of its own, from those it had."""
+    known = before.page if before else None
+    if step.page is None and known is None:
+        return None
+    from olares_apps.market.pages.build import build_page, stored_draft
+
+    draft = step.page or (stored_draft(store, step.app, known) if known else None)
+    return build_page(entry, draft, market=market) if draft else None
+
+
 
 
 def _offered(revision: Revision | None, app: str) -> Mapping[str, ArchiveEntry]:

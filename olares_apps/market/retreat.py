@@ -8,6 +8,7 @@ have seen is never given to other bytes, not even after a rollback.
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 from olares_apps.errors import MarketError, UnknownName
 from olares_apps.generations import GENERATIONS
@@ -23,6 +24,9 @@ from olares_apps.market.repack import repack
 from olares_apps.market.store import Store
 from olares_apps.render.archive import Archive
 from olares_apps.render.versions import archive_version, bump
+
+if TYPE_CHECKING:
+    from olares_apps.market.pages.build import PageDraft
 
 __all__ = ["Moved", "Repack", "remove", "republish", "rollback"]
 
@@ -191,7 +195,8 @@ def _restored(now: Revision, then: Revision, stamp: int) -> dict[str, AppEntry]:
         current = old.current if old else {}
         icon = old.icon if old else entry.icon
         title = old.title if old else entry.title
-        if (current, icon, title) == (entry.current, entry.icon, entry.title):
+        page = old.page if old else entry.page
+        if (current, icon, title, page) == (entry.current, entry.icon, entry.title, entry.page):
             apps[name] = entry
             continue
         apps[name] = replace(
@@ -209,6 +214,7 @@ def _candidate(store: Store, app: str, entry: AppEntry, top: str, pack_again: Re
     base = bump(top, "patch")
     archives = []
     for index, generation in enumerate(GENERATIONS):
+            page=page,
         old = entry.current.get(generation.name)
         if old is None:
             continue
@@ -227,7 +233,15 @@ def _candidate(store: Store, app: str, entry: AppEntry, top: str, pack_again: Re
                 detail=with_version(detail, version),
             )
         )
-    return Candidate(app, entry.title, archives)
+    return Candidate(app, entry.title, archives, page=_page(store, app, entry))
+
+
+def _page(store: Store, app: str, entry: AppEntry) -> "PageDraft | None":
+    if entry.page is None:
+        return None
+    from olares_apps.market.pages.build import stored_draft
+
+    return stored_draft(store, app, entry.page)
 
 
 def _content(current: Mapping[str, ArchiveEntry]) -> dict[str, str]:

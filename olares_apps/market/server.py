@@ -1,14 +1,13 @@
-"""The local market server: a thin HTTP shell around the stored answers, and a page to look at.
+"""The local market server: a thin HTTP shell around the stored answers.
 
-Needs the extra ``server`` (Starlette and uvicorn). Everything that devices ask for comes from
-`Answers`; this module only translates requests.
+Needs the extra ``server`` (Starlette and uvicorn). Everything that devices and people ask for
+comes from `Answers`; this module only translates requests.
 """
 
 import socket
-from html import escape
 from typing import TYPE_CHECKING
 
-from olares_apps.errors import MarketError, UsageError
+from olares_apps.errors import UsageError
 from olares_apps.market.answers import MAX_BODY_BYTES, Answers
 from olares_apps.market.store import Store
 
@@ -20,24 +19,6 @@ if TYPE_CHECKING:
 __all__ = ["build_app", "serve"]
 
 _DRAINED_BYTES = 16 * 1024 * 1024
-_PAGE = """<!doctype html>
-<html lang="en">
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width">
-<title>{title}</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 60rem; margin: 2rem auto; padding: 0 1rem;
-  color-scheme: light dark }}
-td, th {{ text-align: left; padding: .3rem 1rem .3rem 0; vertical-align: top }}
-</style>
-<h1>{title}</h1>
-<p>Add this address as a market source on the device: <code>{base}</code></p>
-<table>
-<tr><th>App<th>Name<th>Newest version<th>For Olares</tr>
-{rows}
-</table>
-</html>
-"""
 
 
 def build_app(store: Store) -> "Starlette":
@@ -48,7 +29,7 @@ def build_app(store: Store) -> "Starlette":
     try:
         from starlette.applications import Starlette
         from starlette.requests import ClientDisconnect, Request
-        from starlette.responses import HTMLResponse, Response
+        from starlette.responses import Response
         from starlette.routing import Route
     except ImportError:
         raise _needs_extra() from None
@@ -57,8 +38,6 @@ def build_app(store: Store) -> "Starlette":
     async def respond(request: Request) -> Response:
         # Not request.url.path: an address such as /health%3Fx would lose its end there.
         path = str(request.scope["path"])
-        if path == "/" and request.method in ("GET", "HEAD"):
-            return HTMLResponse(_page(answers, str(request.base_url).rstrip("/")))
         answer = answers.respond(
             request.method,
             path,
@@ -127,18 +106,3 @@ async def _body(request: "Request") -> bytes:
         if size > _DRAINED_BYTES:
             break
     return bytes(kept)
-
-
-def _page(answers: Answers, base: str) -> str:
-    try:
-        items = answers.listing()
-    except MarketError as error:
-        return _PAGE.format(title="This market is damaged", base=escape(error.message), rows="")
-    cells = (
-        (item["title"], item["name"], item["version"], item["olares_version_constraint"])
-        for item in items
-    )
-    rows = "\n".join(
-        f"<tr>{''.join(f'<td>{escape(str(cell))}' for cell in row)}</tr>" for row in cells
-    )
-    return _PAGE.format(title="Olares market", base=escape(base), rows=rows)

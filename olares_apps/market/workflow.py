@@ -24,6 +24,8 @@ from olares_apps.market import objects
 from olares_apps.market.candidates import Candidate, CandidateArchive, Icon, candidate_archive
 from olares_apps.market.commit import Hands, read_state
 from olares_apps.market.entries import AppEntry, ArchiveEntry
+from olares_apps.market.pages.build import PageDraft, is_shown
+from olares_apps.market.pages.facts import PageFacts
 from olares_apps.market.proposal import (
     Intent,
     Proposal,
@@ -71,6 +73,10 @@ class Kitchen(Protocol):
 
     def icon(self, app: str) -> Icon | None:
         """Return the curator's icon of an app, if there is one."""
+        ...
+
+    def page(self, loaded: LoadedSpec) -> PageFacts:
+        """Return the facts of an app's page for people."""
         ...
 
     def has_charts(self, app: str, versions: Mapping[str, str]) -> bool:
@@ -264,12 +270,14 @@ def _work(
     contents = _digests(kitchen, after)
     archives = [candidate_archive(chart, content=contents[chart.generation]) for chart in charts]
     notes = next(r.notes for r in after.spec.releases if r.version == proposal.version)
+    draft = PageDraft.of(kitchen.page(after), archives[-1].detail)
     candidate = Candidate(
         app=after.spec.app,
         title=after.spec.title,
         archives=archives,
-        icon=kitchen.icon(after.spec.app),
+        icon=kitchen.icon(after.spec.app) or draft.icon_for(entry),
         notes=notes,
+        page=draft,
     )
     result = AppResult(
         name=loaded.name,
@@ -298,15 +306,18 @@ def _unchanged(
         # An interrupted publish whose version the spec had from the start.
         charts = kitchen.charts(loaded, published)
         result.action = "finished"
-    icon = kitchen.icon(loaded.spec.app)
-    if icon is None or (entry.icon and entry.icon.sha256 == icon.entry.sha256):
+    icon, facts = kitchen.icon(loaded.spec.app), kitchen.page(loaded)
+    same_icon = entry.icon is not None and (icon is None or entry.icon == icon.entry)
+    if same_icon and is_shown(facts, entry.page):
         return _Work(loaded, text, text, charts, None, result)
     # The published archives once more: notes of this version may have been corrected since.
     archives = [
         _published(store, loaded.spec.app, name, archive) for name, archive in entry.current.items()
     ]
-    result.action = "icon"
-    candidate = Candidate(loaded.spec.app, entry.title, archives, icon)
+    draft = PageDraft.of(facts, archives[-1].detail)
+    icon = icon or draft.icon_for(entry)
+    result.action = "page" if same_icon else "icon"
+    candidate = Candidate(loaded.spec.app, entry.title, archives, icon, page=draft)
     return _Work(loaded, text, text, charts, candidate, result)
 
 

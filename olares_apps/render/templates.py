@@ -1,7 +1,8 @@
 """Where templates come from: the package's own, single files overridden by a workspace.
 
 Names are paths relative to the templates folder: ``chart/templates/*.yaml`` become the
-chart's Kubernetes objects, ``text/<locale>/*`` its texts, ``scripts/*`` is carried verbatim.
+chart's Kubernetes objects, ``text/<locale>/*`` its texts, ``engines/<engine>/<locale>/*`` what
+only that engine's pages say, ``scripts/*`` is carried verbatim.
 """
 
 from collections.abc import Mapping
@@ -10,13 +11,20 @@ from pathlib import Path
 from typing import Final
 
 import olares_apps
+from olares_apps.engines.registry import engines
 from olares_apps.errors import RenderError
 from olares_apps.render.environment import Renderer
 
 __all__ = ["Templates", "load_templates", "shipped_folder"]
 
 # Folder -> the ending of its templates; anything else there (notes, backups) is not one.
-_KINDS: Final = {"chart": ".yaml", "text": ".md", "scripts": ".sh", "images": ".jinja"}
+_KINDS: Final = {
+    "chart": ".yaml",
+    "engines": ".md",
+    "images": ".jinja",
+    "scripts": ".sh",
+    "text": ".md",
+}
 
 
 class Templates:
@@ -68,7 +76,16 @@ def shipped_folder() -> Path:
 
 @cache
 def _built_in() -> Templates:
-    return Templates(_read(shipped_folder()))
+    return Templates(_plug_ins() | _read(shipped_folder()))
+
+
+def _plug_ins() -> dict[str, str]:
+    """Return the templates that engines of other packages bring with them."""
+    return {
+        f"engines/{name}/{path}": text
+        for name, engine in engines().items()
+        for path, text in engine.templates().items()
+    }
 
 
 def _read(folder: Path) -> dict[str, str]:

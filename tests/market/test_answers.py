@@ -312,7 +312,7 @@ def test_a_market_without_a_publish_says_so() -> None:
         assert (answer.status, answer.content_type) == (503, "application/json")
     assert answers.respond("POST", DETAILS, {}, b'{"app_ids":[]}').status == 503
     assert json.loads(answers.respond("GET", "/health").body) == {"apps": 0, "status": "empty"}
-    assert answers.listing() == []
+    assert answers.respond("GET", "/").status == 503
 
 
 def test_a_damaged_store_is_a_500_that_names_the_object() -> None:
@@ -340,11 +340,10 @@ def test_one_revision_is_read_once_for_many_requests() -> None:
     assert store.reads == ["head.json", "head.json"]
 
 
-def test_the_list_for_people_names_every_app_once() -> None:
-    assert [(item["name"], item["title"]) for item in ANSWERS.listing()] == [
-        ("demoalpha", "demoalpha"),
-        ("demobravo", "demobravo"),
-    ]
+def test_a_market_without_pages_has_none_to_show() -> None:
+    for path in ("/", "/leaderboard", "/apps/demoalpha", "/share/demoalpha.png"):
+        answer = ANSWERS.respond("GET", path)
+        assert (answer.status, answer.content_type) == (404, "application/json")
 
 
 def test_hostile_texts_arrive_unchanged_through_every_answer() -> None:

@@ -1,0 +1,1 @@
+"""Pages for people: the catalogue, one page per app, the leaderboard."""
