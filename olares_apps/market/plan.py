@@ -80,8 +80,8 @@ class Step:
     archives: Sequence[CandidateArchive] = ()
     icon: Icon | None = None
     notes: str = ""
-    refusal: Refusal | None = None
     page: "PageDraft | None" = None
+    refusal: Refusal | None = None
     reason: str = ""
     hint: str = ""
 
@@ -192,13 +192,15 @@ def _step(candidate: Candidate, entry: AppEntry | None) -> Step:
     icon = candidate.icon
     if icon and entry and entry.icon and entry.icon.sha256 == icon.entry.sha256:
         icon = None
+    page = candidate.page
     if fresh:
         action = Action.UPDATE if current else Action.NEW
+    elif icon:
+        action = Action.ICON
     else:
         shown = entry is None or page is None or page.is_shown_by(entry.page)
         action = Action.UNCHANGED if shown else Action.PAGE
     return Step(
-    page = candidate.page
         candidate.app,
         candidate.title,
         action,
@@ -209,8 +211,6 @@ def _step(candidate: Candidate, entry: AppEntry | None) -> Step:
         notes=candidate.notes,
         page=page,
     )
-    elif icon:
-        action = Action.ICON
 
 
 def _same(current: ArchiveEntry | None, archive: CandidateArchive) -> bool:

@@ -146,6 +146,10 @@ def _draft(
         before = base.apps.get(step.app)
         ledger = objects.read_ledger(store, before.ledger, step.app) if before else Ledger(step.app)
         entry, ledger = _apply(step, before, ledger, stamp)
+        page = _page(store, step, before, entry, (planned.source or base.source).label)
+        if page:
+            entry = replace(entry, page=page[0])
+            blobs |= page[1]
         apps[step.app] = entry
         blobs[entry.ledger] = ledger.encode()
         for archive in step.archives:
@@ -167,10 +171,6 @@ def _draft(
     )
     return Draft(revision, blobs | details, details)
 
-        page = _page(store, step, before, entry, (planned.source or base.source).label)
-        if page:
-            entry = replace(entry, page=page[0])
-            blobs |= page[1]
 
 def _apply(
     step: Step, before: AppEntry | None, ledger: Ledger, stamp: int
@@ -190,8 +190,22 @@ def _apply(
         current=current,
         icon=step.icon.entry if step.icon else (before.icon if before else None),
         notes=step.notes if step.archives or not before else before.notes,
+        page=before.page if before else None,
     )
     return entry, ledger
+
+
+def _page(
+    store: Store, step: Step, before: AppEntry | None, entry: AppEntry, market: str
+) -> tuple[PageEntry, dict[str, bytes]] | None:
+    """Return the page of an app and its blobs; without facts of its own, from those it had."""
+    known = before.page if before else None
+    if step.page is None and known is None:
+        return None
+    from olares_apps.market.pages.build import build_page, stored_draft
+
+    draft = step.page or (stored_draft(store, step.app, known) if known else None)
+    return build_page(entry, draft, market=market) if draft else None
 
 
 def _overtaken(base: State, now: Plan, state: State) -> list[Step]:
@@ -212,24 +226,10 @@ def _raise_if_lost(store: Store, base: State, lost: Sequence[Step], state: State
         f"{step.app}: {step.reason or 'was published from elsewhere meanwhile'}"
         f"{_winner(store, step.app, base.identity, state)}"
         for step in lost
-        page=before.page if before else None,
     ]
     raise Conflict(
         "\n".join(lines), hint=lost[0].hint or "take over that change, then publish again"
     )
-def _page(
-    store: Store, step: Step, before: AppEntry | None, entry: AppEntry, market: str
-) -> tuple[PageEntry, dict[str, bytes]] | None:
-    """Return the page of an app and its blobs; without facts of its own, from those it had."""
-    known = before.page if before else None
-    if step.page is None and known is None:
-        return None
-    from olares_apps.market.pages.build import build_page, stored_draft
-
-    draft = step.page or (stored_draft(store, step.app, known) if known else None)
-    return build_page(entry, draft, market=market) if draft else None
-
-
 
 
 def _offered(revision: Revision | None, app: str) -> Mapping[str, ArchiveEntry]:

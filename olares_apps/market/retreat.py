@@ -206,6 +206,7 @@ def _restored(now: Revision, then: Revision, stamp: int) -> dict[str, AppEntry]:
             modified=stamp,
             current=current,
             icon=icon,
+            page=page,
         )
     return apps
 
@@ -214,7 +215,6 @@ def _candidate(store: Store, app: str, entry: AppEntry, top: str, pack_again: Re
     base = bump(top, "patch")
     archives = []
     for index, generation in enumerate(GENERATIONS):
-            page=page,
         old = entry.current.get(generation.name)
         if old is None:
             continue
