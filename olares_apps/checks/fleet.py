@@ -3,13 +3,14 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.rule import Found
 from olares_apps.checks.shape import as_text, dig
 from olares_apps.spec.loader import LoadedSpec
 
-__all__ = ["Fleet", "Member"]
+__all__ = ["Fleet", "Member", "OwnIcons"]
 
 # What a member is known by -> where that stands in a spec and in a manifest.
 _FIELDS = {
@@ -81,18 +82,41 @@ class Member:
         return Found(message, place.file, place.line, hint, app=self.app)
 
 
+@dataclass(frozen=True, slots=True)
+class OwnIcons:
+    """The icons that the workspace's own market serves.
+
+    ``address`` is the one below which they are, without a slash at its end; ``folder`` is where
+    the files lie, relative to the workspace; ``apps`` have a file.
+    """
+
+    address: str
+    folder: str
+    apps: frozenset[str]
+
+
 class Fleet:
-    """The apps of a workspace or market; an app may be there once per generation."""
+    """The apps of a workspace or market; an app may be there once per generation.
+
+    ``own_icons`` is None when somebody else serves the icons. ``strays`` are chart folders of
+    the workspace that belong to none of its specs, relative to its root.
+    """
 
     def __init__(
-        self, charts: Iterable[ChartContext] = (), *, members: Iterable[Member] = ()
+        self,
+        charts: Iterable[ChartContext] = (),
+        *,
+        members: Iterable[Member] = (),
+        own_icons: OwnIcons | None = None,
+        strays: Sequence[str] = (),
     ) -> None:
         self.members = [*members, *map(Member.of_chart, charts)]
+        self.own_icons, self.strays = own_icons, strays
 
     @classmethod
-    def of_specs(cls, specs: Iterable[LoadedSpec], *, icons: str) -> "Fleet":
+    def of_specs(cls, specs: Iterable[LoadedSpec], *, icons: str, **more: Any) -> "Fleet":
         """Return the fleet of a workspace's specs; ``icons`` as in :meth:`Member.of_spec`."""
-        return cls(members=[Member.of_spec(loaded, icons=icons) for loaded in specs])
+        return cls(members=[Member.of_spec(loaded, icons=icons) for loaded in specs], **more)
 
     @cached_property
     def apps(self) -> Sequence[Member]:

@@ -74,7 +74,9 @@ def command(
     if specs or not paths:
         bench = open_workbench(root)
         selected = bench.workspace.select(specs)
-        found = check_specs(bench, selected, bench.wanted(generations), tools=tools)
+        found = check_specs(
+            bench, selected, bench.wanted(generations), tools=tools, everything=not specs
+        )
         if output == "github":
             found = replace(found, findings=[_located(f, bench.charts) for f in found.findings])
         done.append(found)

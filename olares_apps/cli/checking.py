@@ -13,6 +13,7 @@ from olares_apps.checks.run import Lowered, merge, run_fleet, run_rules
 from olares_apps.checks.source import read_source
 from olares_apps.checks.table import RULES
 from olares_apps.checks.tools import SystemTools, Tools
+from olares_apps.cli.belongings import own_icons, stray_charts
 from olares_apps.cli.pool import fan_out
 from olares_apps.cli.workbench import Workbench
 from olares_apps.errors import CheckFailed, UsageError
@@ -36,12 +37,18 @@ class Checked:
 
 
 def check_specs(
-    bench: Workbench, specs: Sequence[LoadedSpec], generations: Sequence[Generation], *, tools: bool
+    bench: Workbench,
+    specs: Sequence[LoadedSpec],
+    generations: Sequence[Generation],
+    *,
+    tools: bool,
+    everything: bool = False,
 ) -> Checked:
     """Check the charts of specs, and all of them beside each other.
 
-    With ``tools`` the real Helm, the Kubernetes schemas and the device's own linter take part
-    where the machine has them. Raises what rendering raises.
+    ``everything`` says that ``specs`` are all of the workspace, so that charts of no spec can
+    be told. With ``tools`` the real Helm, the Kubernetes schemas and the device's own linter
+    take part where the machine has them. Raises what rendering raises.
     """
     changes = bench.workspace.config.checks.severity
     system = SystemTools() if tools else None
@@ -51,8 +58,7 @@ def check_specs(
         return _check(bench, loaded, charts, system)
 
     findings = _about_the_machine(item for found in fan_out(check, specs) for item in found)
-    if len(specs) > 1:
-        findings += _check_fleet(bench, specs, changes)
+    findings += _check_fleet(bench, specs, changes, everything=everything)
     return Checked(findings, len(specs) * len(generations), _silenced(changes))
 
 
@@ -98,9 +104,7 @@ def _placed(finding: Finding, chart: Path, *, is_archive: bool) -> Finding:
     if not is_archive:
         return replace(finding, file=(chart / finding.file).as_posix())
     member = f"{_place(finding)}: " if finding.file else ""
-    return replace(
-        finding, file=chart.as_posix(), line=None, message=f"{member}{finding.message}"
-    )
+    return replace(finding, file=chart.as_posix(), line=None, message=f"{member}{finding.message}")
 
 
 def _unreadable(path: Path, error: UsageError) -> Finding:
@@ -116,9 +120,7 @@ def publish_gate(bench: Workbench) -> Callable[[LoadedSpec, Sequence[ChartTree]]
         found = _check(bench, loaded, charts, None)
         errors = [item for item in found if item.severity is Severity.ERROR]
         if errors:
-            lines = [
-                f"{item.app}: {_place(item)}: {item.message} ({item.rule})" for item in errors
-            ]
+            lines = [f"{item.app}: {_place(item)}: {item.message} ({item.rule})" for item in errors]
             raise CheckFailed(
                 "\n".join(lines), hint=f"olapps check {loaded.name} shows everything it found"
             )
@@ -171,9 +173,18 @@ def _check(
 
 
 def _check_fleet(
-    bench: Workbench, specs: Sequence[LoadedSpec], changes: Mapping[str, SeverityChange]
+    bench: Workbench,
+    specs: Sequence[LoadedSpec],
+    changes: Mapping[str, SeverityChange],
+    *,
+    everything: bool,
 ) -> list[Finding]:
-    fleet = Fleet.of_specs(specs, icons=bench.publisher.icons)
+    fleet = Fleet.of_specs(
+        specs,
+        icons=bench.publisher.icons,
+        own_icons=own_icons(bench),
+        strays=stray_charts(bench, specs) if everything else (),
+    )
     found = run_fleet(fleet, severities=_lowered(changes))
     return [item for item in found if item.rule not in _silenced(changes)]
 

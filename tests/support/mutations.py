@@ -18,13 +18,15 @@ NOT_BY_MUTATION: Final[dict[str, str]] = {
     **dict.fromkeys(
         (
             "appid-collision",
+            "chart-without-spec",
             "fleet-alias",
             "fleet-app-name",
             "fleet-icon",
             "fleet-title",
+            "icon-missing",
             "model-path-collision",
         ),
-        "takes several charts: test_fleet.py",
+        "takes several charts, or a workspace: test_fleet.py, test_workspace_checks.py",
     ),
     **dict.fromkeys(
         ("image-exists", "lock-stale", "model-file", "model-fits", "mtp-head"),

@@ -100,6 +100,42 @@ def _icons(fleet: Fleet) -> Iterator[Found]:
             )
 
 
+@rules.warning(
+    "icon-missing",
+    "An app whose icon answers 404 is an empty square in the market.",
+    "public markets",
+)
+def _missing_icons(fleet: Fleet) -> Iterator[Found]:
+    """Only where the workspace's own market serves the icons: others are asked online."""
+    own = fleet.own_icons
+    if own is None:
+        return
+    for member in fleet.apps:
+        if member.icon == f"{own.address}/{member.app}.png" and member.app not in own.apps:
+            yield member.found(
+                f"{member.icon} will answer 404: {own.folder}/{member.app}.png is missing",
+                "icon",
+                hint="add a PNG or WEBP of 256 x 256 pixels, or set icon to an address",
+            )
+
+
+@rules.info(
+    "chart-without-spec",
+    "The chart of a deleted spec is never rendered again, and its app stays in the market.",
+    "public markets",
+)
+def _strays(fleet: Fleet) -> Iterator[Found]:
+    for folder in fleet.strays:
+        app = PurePosixPath(folder).name
+        yield Found(
+            f"{folder} belongs to no spec of the workspace",
+            f"{folder}/Chart.yaml",
+            1,
+            f"delete it, and take the app from the market with olapps market remove {app}",
+            app=app,
+        )
+
+
 def _stem(url: str) -> str:
     try:
         return PurePosixPath(urlsplit(url).path).stem

@@ -1,0 +1,104 @@
+"""`check` and the gate of `publish`, as a curator meets them in a workspace."""
+
+from pathlib import Path
+
+import pytest
+from support.workspaces import DEMO, PNG, SECOND, SECOND_SPEC, build_workspace, good, olapps
+
+SPEC = "apps/demo.yaml"
+
+
+def findings(root: Path, rule: str, *arguments: str) -> list[dict[str, object]]:
+    outcome = olapps("check", *arguments, "--no-tools", "--output", "json", cwd=root)
+    return [f for f in outcome.json["findings"] if f["rule"] == rule]
+
+
+def line(root: Path, number: object) -> str:
+    assert isinstance(number, int)
+    return (root / SPEC).read_text().splitlines()[number - 1].strip()
+
+
+def workspace(root: Path, icons: str, market: str = "dir:.market") -> Path:
+    config = (
+        f'schema = 1\n[publisher]\nname = "x"\nwebsite = "https://example.org"\nicons = "{icons}"\n'
+        f'[market]\ndefault = "{market}"\n'
+    )
+    return build_workspace(root, files={"olapps.toml": config, "apps/second.yaml": SECOND_SPEC})
+
+
+@pytest.mark.parametrize(
+    ("icons", "market"),
+    [
+        ("http://127.0.0.1:8765/icons", "dir:.market"),
+        ("http://localhost:8765/icons/", "dir:.market"),
+        ("https://market.example.org/icons", "https://market.example.org"),
+    ],
+)
+def test_an_icon_that_the_own_market_lacks_is_a_warning(
+    tmp_path: Path, icons: str, market: str
+) -> None:
+    root = workspace(tmp_path, icons, market)
+    (root / "icons").mkdir()
+    (root / f"icons/{SECOND}.webp").write_bytes(PNG)
+    found = findings(root, "icon-missing")
+    assert [(f["app"], f["severity"], f["file"]) for f in found] == [(DEMO, "warning", SPEC)]
+    assert f"icons/{DEMO}.png is missing" in str(found[0]["message"])
+    (root / f"icons/{DEMO}.png").write_bytes(PNG)
+    assert findings(root, "icon-missing") == []
+
+
+def test_one_spec_alone_is_asked_for_its_icon_too(tmp_path: Path) -> None:
+    root = workspace(tmp_path, "http://127.0.0.1:8765/icons")
+    assert [f["app"] for f in findings(root, "icon-missing", "demo")] == [DEMO]
+
+
+def test_icons_that_somebody_else_serves_cannot_be_told_offline(tmp_path: Path) -> None:
+    root = workspace(tmp_path, "https://icons.example.org", "https://market.example.org")
+    assert findings(root, "icon-missing") == []
+
+
+def test_an_icon_with_an_address_of_its_own_needs_no_file(tmp_path: Path) -> None:
+    root = workspace(tmp_path, "http://127.0.0.1:8765/icons")
+    path = root / SPEC
+    path.write_text("icon: https://cdn.example.org/demo.png\n" + path.read_text())
+    assert [f["app"] for f in findings(root, "icon-missing")] == [SECOND]
+
+
+def test_the_chart_of_a_deleted_spec_is_told_when_all_are_checked(tmp_path: Path) -> None:
+    root = workspace(tmp_path, "https://icons.example.org")
+    good("render", "--all", cwd=root)
+    assert findings(root, "chart-without-spec") == []
+    (root / "apps/second.yaml").unlink()
+    assert findings(root, "chart-without-spec", "demo") == []
+    found = findings(root, "chart-without-spec", "--all")
+    assert {f["severity"] for f in found} == {"info"}
+    for item in found:
+        assert item["app"] == SECOND
+        assert (root / str(item["file"])).is_file()
+        assert f"olapps market remove {SECOND}" in str(item["hint"])
+    assert len(found) == 2
+    assert olapps("check", "--all", "--no-tools", cwd=root).code == 0
+
+
+def test_publish_names_the_line_of_the_spec_that_stops_it(tmp_path: Path) -> None:
+    root = build_workspace(tmp_path)
+    path = root / SPEC
+    text = path.read_text()
+    start = text.index("engine:\n") + len("engine:\n")
+    path.write_text(
+        f"{text[:start]}  extra_args:\n    - --no-warmup\n    - --fused-gdn\n{text[start:]}"
+    )
+    outcome = olapps("publish", cwd=root)
+    number = path.read_text()[: path.read_text().index("--fused-gdn")].count("\n") + 1
+    assert outcome.code == 1
+    assert f"{SPEC}:{number}: --fused-gdn is not a flag of" in outcome.err
+    found = findings(root, "flag-unknown")
+    assert [(f["file"], line(root, f["line"])) for f in found] == [(SPEC, "- --fused-gdn")]
+
+
+def test_a_value_of_a_spec_is_annotated_at_its_line_in_github(tmp_path: Path) -> None:
+    root = build_workspace(tmp_path, ("ctx: 32768", "ctx: 32768\n  ubatch: 4096"))
+    outcome = olapps("check", "--no-tools", "--output", "github", cwd=root)
+    lines = (root / SPEC).read_text().splitlines()
+    number = lines.index("  ubatch: 4096") + 1
+    assert f"file={SPEC},line={number}" in outcome.out
