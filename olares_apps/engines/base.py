@@ -1,9 +1,13 @@
 """What an engine is: settings that become arguments, environment and probes."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final, Protocol, TypeVar
+from importlib.resources import files
+from typing import Final, Generic, TypeVar
 
+from olares_apps.engines.flags.files import load_table
+from olares_apps.engines.flags.tables import TableMatch, find_table
 from olares_apps.spec.models import AppSpec, EngineSettings
 
 __all__ = [
@@ -15,6 +19,8 @@ __all__ = [
     "ServerProbe",
     "StoredFile",
     "load_seconds",
+    "package_table",
+    "package_templates",
 ]
 
 MODEL_FOLDER: Final = "/models"
@@ -61,7 +67,11 @@ class StoredFile:
 
 @dataclass(frozen=True, slots=True)
 class ServerProbe:
-    """How to ask the server whether it is up, and how long loading may take (seconds)."""
+    """How to ask the server whether it is up, and how long loading may take (seconds).
+
+    ``path`` is asked by HTTP; when it is empty, a TCP connection is enough. What the server
+    downloads itself is not counted here: the chart adds it by :class:`EngineFetch`.
+    """
 
     path: str
     load_seconds: int
@@ -115,16 +125,56 @@ class Launch:
 SettingsT = TypeVar("SettingsT", bound=EngineSettings)
 
 
-class Engine(Protocol[SettingsT]):
-    """One inference server. Built-in engines and plug-ins register the same way."""
+class Engine(Generic[SettingsT], ABC):
+    """One inference server. Built-in engines and plug-ins register the same way.
+
+    A subclass sets ``name``, which is also its entry point and the ``type`` of its settings,
+    and ``settings``, their model.
+    """
 
     name: str
     settings: type[EngineSettings]
 
+    @abstractmethod
     def launch(self, spec: AppSpec[SettingsT], files: Sequence[StoredFile]) -> Launch:
         """Turn the settings of a spec into what the container runs."""
-        ...
 
     def facts(self, spec: AppSpec[SettingsT]) -> Mapping[str, object]:
         """Return what texts may name besides the common facts (``kv``, ``draft_n`` ...)."""
-        ...
+        return {}
+
+    def flag_table(self, settings: SettingsT) -> TableMatch | None:
+        """Return the options that the build accepts, None for an engine without tables.
+
+        Engines of this package have their tables as data; a plug-in reads its own, for example
+        with :func:`package_table`.
+        """
+        match = find_table(self.name, settings.build_name)
+        return match if match.table else None
+
+    def templates(self) -> Mapping[str, str]:
+        """Return page-text templates by name below ``engines/<name>/`` (``en-US/runs.md``).
+
+        Those of this package's engines lie in the templates folder; a plug-in returns its own,
+        for example with :func:`package_templates`. A workspace overrides single ones.
+        """
+        return {}
+
+
+def package_templates(package: str, folder: str = "templates") -> Mapping[str, str]:
+    """Return the ``.md`` files of a folder of a package as page-text templates."""
+    top = files(package) / folder
+    return {
+        f"{locale.name}/{item.name}": item.read_text(encoding="utf-8")
+        for locale in top.iterdir()
+        if locale.is_dir()
+        for item in locale.iterdir()
+        if item.name.endswith(".md")
+    }
+
+
+def package_table(package: str, name: str) -> TableMatch:
+    """Return the flag table in a file of a package, for every build of its engine."""
+    text = (files(package) / name).read_text(encoding="utf-8")
+    table = load_table(text, lambda base: (files(package) / f"{base}.json").read_text("utf-8"))
+    return TableMatch(table.engine, table.build, table, True, table.build, True, table.build)

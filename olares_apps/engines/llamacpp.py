@@ -7,7 +7,8 @@ from typing import Annotated, Final, Literal
 from pydantic import Field, JsonValue, StrictStr
 
 from olares_apps.engines.arguments import Arguments, plain_number
-from olares_apps.engines.base import Launch, ServerProbe, StoredFile, load_seconds
+from olares_apps.engines.base import Engine, Launch, ServerProbe, StoredFile, load_seconds
+from olares_apps.engines.llamacpp_flavours import binary_of, build_of, flavour_of
 from olares_apps.engines.llamacpp_spelling import Spelling, spelling_of
 from olares_apps.errors import RenderError
 from olares_apps.spec.models import AppSpec, Closed, EngineSettings
@@ -40,6 +41,12 @@ class Speculative(Closed):
     """Types of the draft's own KV cache; by default the build's choice."""
     gpu_layers: Annotated[int, Field(ge=0)] | None = None
     """Layers of a drafter on the GPU."""
+    ctx: Annotated[int, Field(ge=1, le=2**26)] | None = None
+    """Context of a drafter in tokens, for builds that let it differ from the target's."""
+    block: Annotated[int, Field(ge=1, le=64)] | None = None
+    """Tokens that a head drafts in one block, for builds of the flavour atomic."""
+    cross_ctx: Annotated[int, Field(ge=1, le=2**20)] | None = None
+    """Tokens of the target that a DFlash drafter looks at, for builds of the flavour beellama."""
 
 
 class Sampling(Closed):
@@ -62,8 +69,10 @@ class LlamaCppSettings(EngineSettings):
 
     type: Literal["llamacpp"]
     """Name of the engine."""
-    binary: Annotated[str, Field(pattern=r"^/?[\w./-]+$")] = "/app/llama-server"
-    """Server binary inside the image."""
+    flavour: Literal["mainline", "buun", "beellama", "atomic"] | None = None
+    """Main line or fork that the image was built from; by default told by the image."""
+    binary: Annotated[str, Field(pattern=r"^/?[\w./-]+$")] | None = None
+    """Server binary inside the image; by default where images of its flavour have it."""
     ctx: Annotated[int, Field(ge=256, le=2**26)]
     """Context in tokens over all slots."""
     parallel: Annotated[int, Field(ge=1, le=256)]
@@ -103,10 +112,14 @@ class LlamaCppSettings(EngineSettings):
     """Host memory of the prompt cache in MiB; -1 is unlimited, 0 turns it off."""
     ctx_checkpoints: Annotated[int, Field(ge=0)] | None = None
     """Context checkpoints per slot kept in host memory."""
-    load_mode: Literal["mmap", "no-mmap", "mlock"] | None = None
+    load_mode: Literal["mmap", "no-mmap", "mlock", "no-mmap-mlock"] | None = None
     """How the file is loaded; the build decides the spelling of the flag."""
     op_offload: bool | None = None
     """Offload host tensor operations to the GPU."""
+    mmproj_gpu_swap: bool = False
+    """Keep the projector in host memory between images, for builds of buun and beellama."""
+    kv_tail_tokens: Annotated[int, Field(ge=0)] | None = None
+    """Newest tokens of a quantised KV cache kept exact, for builds of the flavour beellama."""
     slot_save_path: Folder | None = None
     """Folder of the container for saved slots; it begins empty and holds nothing else."""
 
@@ -114,6 +127,11 @@ class LlamaCppSettings(EngineSettings):
     def context_tokens(self) -> int:
         """Return the configured context in tokens."""
         return self.ctx
+
+    @property
+    def build_name(self) -> str:
+        """Return the name to look the flag table up by."""
+        return build_of(self.build, self.image, self.flavour)
 
     @classmethod
     def reserved_arguments(cls) -> Mapping[str, str]:
@@ -126,7 +144,7 @@ class LlamaCppSettings(EngineSettings):
 
 # Field of the spec -> the flags it owns, with every alias of b9254 and b11434.
 _OWNED: Final = {
-    "model.files": "-m --model -mm --mmproj -md --model-draft --spec-draft-model",
+    "model.files": "-m --model -mm --mmproj -md --model-draft --spec-draft-model --mtp-head",
     "alias": "-a --alias",
     "the chart": "--host",
     "engine.port": "--port",
@@ -150,6 +168,9 @@ _OWNED: Final = {
     "engine.speculative.gpu_layers": (
         "-ngld --gpu-layers-draft --n-gpu-layers-draft --spec-draft-ngl"
     ),
+    "engine.speculative.ctx": "-cd --ctx-size-draft --spec-draft-ctx-size",
+    "engine.speculative.block": "--draft-block-size",
+    "engine.speculative.cross_ctx": "--spec-dflash-cross-ctx",
     "engine.chat_template_args": "--chat-template-kwargs",
     "engine.chat_template_file": "--chat-template-file",
     "engine.reasoning": "-rea --reasoning",
@@ -166,11 +187,19 @@ _OWNED: Final = {
     "engine.load_mode": "-lm --load-mode --mmap --no-mmap --mlock",
     "engine.op_offload": "--op-offload --no-op-offload",
     "engine.slot_save_path": "--slot-save-path",
+    "engine.mmproj_gpu_swap": "--mmproj-gpu-swap",
+    "engine.kv_tail_tokens": "--kv-tail-tokens",
+}
+# Draft settings that only some builds have.
+_OWN_FLAGS: Final = {
+    "ctx": "--ctx-size-draft",
+    "block": "--draft-block-size",
+    "cross_ctx": "--spec-dflash-cross-ctx",
 }
 _NEEDS_DRAFTER: Final = ("draft", "eagle3", "dflash")
 
 
-class LlamaCpp:
+class LlamaCpp(Engine[LlamaCppSettings]):
     """The engine object: registered under the entry point ``llamacpp``."""
 
     name = "llamacpp"
@@ -188,7 +217,8 @@ class LlamaCpp:
             raise RenderError(
                 "llamacpp needs a model file", hint="add one with role target to model.files"
             )
-        spelling = spelling_of(settings)
+        flavour = flavour_of(settings.build_name, settings.flavour)
+        spelling = spelling_of(settings.build_name)
         line = Arguments()
         line.add("--model", target.path)
         line.add("--alias", spec.alias, key="MODEL_ALIAS")
@@ -214,6 +244,11 @@ class LlamaCpp:
             line.add("--reasoning", settings.reasoning)
         if mmproj:
             line.add("--mmproj", mmproj.path)
+        if settings.mmproj_gpu_swap:
+            line.argv.append(spelling.own("engine.mmproj_gpu_swap", "--mmproj-gpu-swap"))
+        if settings.kv_tail_tokens is not None:
+            flag = spelling.own("engine.kv_tail_tokens", "--kv-tail-tokens")
+            line.add(flag, str(settings.kv_tail_tokens))
         for name, number in settings.sampling:
             if number is not None:
                 line.add("--" + name.replace("_", "-"), plain_number(number))
@@ -231,7 +266,7 @@ class LlamaCpp:
             line.add("--slot-save-path", settings.slot_save_path)
         line.argv.extend(settings.extra_args)
         return Launch(
-            command=[settings.binary],
+            command=[settings.binary or binary_of(flavour, settings.build_name)],
             argv=line.argv,
             probe=ServerProbe("/health", load_seconds([item.about for item in files])),
             config={"MODEL_REPO": target.repo, "MODEL_FILE": target.remote} | line.config,
@@ -253,7 +288,8 @@ class LlamaCpp:
             "batch": settings.batch,
             "ubatch": settings.ubatch,
             "threads": settings.threads,
-            "build": spelling_of(settings).build,
+            "build": spelling_of(settings.build_name).build,
+            "flavour": flavour_of(settings.build_name, settings.flavour).name,
             "draft_method": settings.speculative.method if settings.speculative else "",
             "draft_n": settings.speculative.n_max if settings.speculative else 0,
         }
@@ -298,7 +334,11 @@ def _speculative(
     if settings.n_min is not None:
         line.add(spelling.draft_length(method, "n_min"), str(settings.n_min))
     if drafter:
-        line.add("--model-draft", drafter.path)
+        line.add(spelling.drafter(method), drafter.path)
+    for name, flag in _OWN_FLAGS.items():
+        number = getattr(settings, name)
+        if number is not None:
+            line.add(spelling.own(f"engine.speculative.{name}", flag), str(number))
     if settings.gpu_layers is not None:
         line.add("--n-gpu-layers-draft", str(settings.gpu_layers))
     if settings.kv:

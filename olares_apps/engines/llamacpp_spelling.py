@@ -10,9 +10,8 @@ from functools import lru_cache
 from typing import Final
 
 from olares_apps.engines.flags.model import FlagTable
-from olares_apps.engines.flags.tables import find_table
+from olares_apps.engines.flags.tables import builds_with, find_table
 from olares_apps.errors import RenderError
-from olares_apps.spec.models import EngineSettings
 
 __all__ = ["Spelling", "spelling_of"]
 
@@ -31,7 +30,13 @@ _FLAGS: Final[Mapping[str, Sequence[str]]] = {
     "ngram-simple n_max": ("--spec-ngram-simple-size-m", "--spec-draft-n-max", "--draft-max"),
     "ngram-simple n_min": (),
 }
-_LOAD_MODES: Final = {"mmap": "mmap", "no-mmap": "none", "mlock": "mmap+mlock"}
+# Load mode -> the value of today's option, and the switches of older builds.
+_LOAD_MODES: Final = {
+    "mmap": ("mmap", ("--mmap",)),
+    "no-mmap": ("none", ("--no-mmap",)),
+    "mlock": ("mmap+mlock", ("--mlock",)),
+    "no-mmap-mlock": ("mlock", ("--no-mmap", "--mlock")),
+}
 
 
 @dataclass(frozen=True)
@@ -79,19 +84,28 @@ class Spelling:
             raise RenderError(f"engine.speculative.{field} has no meaning for method {method} here")
         return found or names[0]
 
+    def drafter(self, method: str) -> str:
+        """Return the flag that names a file to draft with: a fork has its own for MTP heads."""
+        return "--mtp-head" if method == "mtp" and self.has("--mtp-head") else "--model-draft"
+
     def load_mode(self, mode: str) -> list[str]:
         """Return the arguments for a load mode: one option today, switches in older builds."""
-        if self.has("--load-mode"):
-            return ["--load-mode", _LOAD_MODES[mode]]
-        return [f"--{mode}"]
+        word, switches = _LOAD_MODES[mode]
+        return ["--load-mode", word] if self.has("--load-mode") else list(switches)
 
-
-def spelling_of(settings: EngineSettings) -> Spelling:
-    """Return the spellings of the build that a spec states, else of the one in its image."""
-    return _spelling(settings.build or settings.image)
+    def own(self, field: str, flag: str) -> str:
+        """Return a flag that only some builds have; raises RenderError when this one lacks it."""
+        if self.has(flag) or not self.exact:
+            return flag
+        others = ", ".join(builds_with("llamacpp", [flag]))
+        raise RenderError(
+            f"{field} is {flag}, which build {self.build} does not have (known to {others})",
+            hint="remove it, or choose an image of another build",
+        )
 
 
 @lru_cache(maxsize=256)
-def _spelling(name: str) -> Spelling:
+def spelling_of(name: str) -> Spelling:
+    """Return the spellings of a build, named as such or by an image."""
     match = find_table("llamacpp", name)
     return Spelling(match.build or "", match.exact, match.table)

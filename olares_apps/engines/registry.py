@@ -9,7 +9,7 @@ from functools import cache, reduce
 from importlib import import_module
 from importlib.metadata import entry_points
 from operator import or_
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_args
 
 from olares_apps.engines.base import Engine
 from olares_apps.errors import UnknownName, UsageError
@@ -19,8 +19,8 @@ __all__ = ["GROUP", "engines", "get_engine", "spec_model"]
 
 GROUP: Final = "olapps.engines.v1"
 _BUILT_IN: Final = {
-    "llamacpp": "olares_apps.engines.llamacpp:ENGINE",
-    "vllm": "olares_apps.engines.vllm:ENGINE",
+    name: f"olares_apps.engines.{name}:ENGINE"
+    for name in ("container", "llamacpp", "lucebox", "vllm")
 }
 
 
@@ -42,14 +42,30 @@ def engines() -> Mapping[str, Engine[Any]]:
 
 def _load(name: str, place: str) -> Engine[Any]:
     module, _, attribute = place.partition(":")
+    hint = "update or uninstall the package that provides it"
     try:
-        engine: Engine[Any] = getattr(import_module(module), attribute)
+        engine = getattr(import_module(module), attribute)
     except Exception as error:  # a plug-in may raise anything while it is imported
         raise UsageError(
-            f"engine '{name}' cannot be loaded from {place}: {error}",
-            hint="update or uninstall the package that provides it",
+            f"engine '{name}' cannot be loaded from {place}: {error}", hint=hint
         ) from error
-    return engine
+    fault = _fault(name, engine)
+    if fault:
+        raise UsageError(f"engine '{name}' of {place} {fault}", hint=hint)
+    found: Engine[Any] = engine
+    return found
+
+
+def _fault(name: str, engine: object) -> str | None:
+    """Return what keeps an object from being the engine of that name; None when nothing does."""
+    if not isinstance(engine, Engine):
+        return "is no olares_apps.engines.base.Engine"
+    if engine.name != name:
+        return f"calls itself '{engine.name}'"
+    kind = engine.settings.model_fields["type"].annotation
+    if get_args(kind) != (name,):
+        return f"has settings whose type is not Literal['{name}']"
+    return None
 
 
 def get_engine(name: str) -> Engine[Any]:

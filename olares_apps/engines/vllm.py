@@ -3,13 +3,13 @@
 import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import PurePosixPath
 from typing import Any, Final
 
 from olares_apps.engines.arguments import Arguments, json_text, plain_number
 from olares_apps.engines.base import (
     MODEL_FOLDER,
+    Engine,
     EngineFetch,
     Launch,
     ServerProbe,
@@ -41,7 +41,7 @@ _KEYS: Final = {
 _OWN_DRAFTS: Final = frozenset(("mtp", "ngram", "ngram_gpu", "suffix", "extract_hidden_states"))
 
 
-class Vllm:
+class Vllm(Engine[VllmSettings]):
     """The engine object: registered under the entry point ``vllm``."""
 
     name = "vllm"
@@ -198,13 +198,8 @@ def _option(line: Arguments, name: str, value: Any) -> None:
         line.add(flag, text, key=_KEYS.get(name))
 
 
-@lru_cache(maxsize=256)
-def _named(build: str) -> TableMatch:
-    return find_table("vllm", build)
-
-
 def _match(settings: VllmSettings) -> TableMatch:
-    return _named(settings.build or settings.image)
+    return find_table("vllm", settings.build_name)
 
 
 def _method(match: TableMatch, name: str) -> str:

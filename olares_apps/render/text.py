@@ -1,8 +1,9 @@
 """The texts of an app's page, in every locale: facts of the spec filled into text templates.
 
 Free text of the spec may name facts by placeholders; what is derived (files, context, memory,
-speed, licences) comes from ``text/<locale>/*.md``. A locale without templates of its own
-borrows those of en-US around its own free text.
+speed, licences) comes from ``text/<locale>/*.md``, and what only one engine can say from
+``engines/<engine>/<locale>/runs.md``. A locale without templates of its own borrows those of
+en-US around its own free text.
 """
 
 from collections.abc import Mapping
@@ -78,7 +79,7 @@ class _Writer:
 
     def page(self, locale: str) -> PageText:
         source = locale if locale in self._built_in else DEFAULT_LOCALE
-        context = self._common | self._own(locale)
+        context = self._common | self._own(locale) | {"engine_lines": self._engine_lines(locale)}
         # Every reader agrees about a text that does not end in a line break.
         return PageText(
             *(
@@ -86,6 +87,14 @@ class _Writer:
                 for name in ("description", "full", "upgrade")
             )
         )
+
+    def _engine_lines(self, locale: str) -> str:
+        """Return the engine's own lines of the page, empty when it has none."""
+        for place in (locale, DEFAULT_LOCALE):
+            name = f"engines/{self._spec.engine.type}/{place}/runs.md"
+            if name in self._templates.files:
+                return self._templates.render(name, self._common).strip("\n")
+        return ""
 
     def _own(self, locale: str) -> dict[str, Any]:
         default = locale == DEFAULT_LOCALE

@@ -271,6 +271,11 @@ class EngineSettings(Closed):
         """Return the configured context in tokens, or None when the engine has none."""
         return None
 
+    @property
+    def build_name(self) -> str:
+        """Return what the flag table is looked up by: the stated build, else the image."""
+        return self.build or self.image
+
     @classmethod
     def reserved_arguments(cls) -> Mapping[str, str]:
         """Return the flags that ``extra_args`` must not hold, with what to set instead.

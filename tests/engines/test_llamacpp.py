@@ -7,8 +7,9 @@ from support.sample_specs import make_spec
 
 from olares_apps.engines.base import Launch
 from olares_apps.engines.files import stored_files
-from olares_apps.engines.flags.tables import load_build
+from olares_apps.engines.flags import check_argv, check_launch, known_builds, load_build
 from olares_apps.engines.llamacpp import ENGINE, LlamaCppSettings
+from olares_apps.engines.llamacpp_flavours import FLAVOURS
 from olares_apps.errors import RenderError
 
 MODEL = "/models/unsloth--Qwen3.6-35B-A3B-MTP-GGUF/main/Qwen3.6-35B-A3B-UD-Q3_K_XL.gguf"
@@ -285,3 +286,118 @@ def test_a_reserved_flag_names_the_field_to_set_instead() -> None:
     assert reserved["-c"] == reserved["--ctx-size"] == "engine.ctx"
     assert reserved["-fa"] == "engine.flash_attn"
     assert "--metrics" not in reserved
+
+
+FORKS = {
+    "beellama": "docker.io/aamsellem/beellama-cpp:0.1.3-rc3",
+    "buun": "docker.io/aamsellem/buun-llama-cpp-dflash:0.2.0",
+    "atomic": "docker.io/aamsellem/llamacpp-atomic-mtp:0.1.0",
+}
+DFLASH = {"model.files": [TARGET, DRAFTER]}
+
+
+def test_beellama_gets_the_arguments_that_its_author_runs() -> None:
+    result = launch(
+        {
+            **DFLASH,
+            "engine.image": FORKS["beellama"],
+            "engine.kv": {"k": "turbo3", "v": "turbo3"},
+            "engine.batch": 2048,
+            "engine.ubatch": 256,
+            "engine.speculative": {
+                **{"method": "dflash", "n_max": 8, "gpu_layers": 99},
+                "cross_ctx": 1024,
+            },
+            "engine.kv_unified": True,
+            "engine.load_mode": "no-mmap-mlock",
+            "engine.chat_template_args": {},
+            "engine.sampling": {"temp": 0.6, "top_k": 20, "min_p": 0.0},
+        }
+    )
+    assert result.command == ["/app/llama-server"]
+    argv = list(result.argv)
+    assert after(argv, "--spec-type") == "dflash"
+    assert after(argv, "--spec-dflash-cross-ctx") == "1024"
+    assert after(argv, "--model-draft") == "/models/o--d/main/d.gguf"
+    assert argv[-2:] == ["--no-mmap", "--mlock"]
+    table = load_build("llamacpp", "beellama")
+    assert check_launch(argv, table, build="beellama") == []
+
+
+def test_atomic_names_its_head_by_an_option_of_its_own() -> None:
+    result = launch(
+        {
+            **DFLASH,
+            "engine.image": FORKS["atomic"],
+            "engine.kv": {"k": "turbo3", "v": "turbo3"},
+            "engine.speculative": {
+                **{"method": "mtp", "n_max": 8, "n_min": 0, "block": 3, "gpu_layers": 99},
+                "kv": {"k": "turbo3", "v": "turbo3"},
+            },
+        }
+    )
+    argv = list(result.argv)
+    assert result.command == ["llama-server"]
+    assert after(argv, "--spec-type") == "mtp"
+    assert after(argv, "--mtp-head") == "/models/o--d/main/d.gguf"
+    assert (after(argv, "--draft-max"), after(argv, "--draft-min")) == ("8", "0")
+    assert after(argv, "--draft-block-size") == "3"
+    table = load_build("llamacpp", "atomic")
+    assert check_argv(argv, table) == []
+
+
+def test_buun_keeps_its_server_elsewhere_and_gives_the_drafter_a_context() -> None:
+    result = launch(
+        {
+            **DFLASH,
+            "engine.image": FORKS["buun"],
+            "engine.speculative": {"method": "dflash", "n_max": 8, "ctx": 256},
+        }
+    )
+    assert result.command == ["/usr/local/bin/llama-server"]
+    assert after(list(result.argv), "--ctx-size-draft") == "256"
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"engine.mmproj_gpu_swap": True}, r"mmproj_gpu_swap is --mmproj-gpu-swap.*b9261.*buun"),
+        ({"engine.kv_tail_tokens": 64}, r"--kv-tail-tokens.*known to beellama-0\.3"),
+        ({"engine.speculative.block": 3}, r"--draft-block-size.*known to atomic"),
+        ({"engine.speculative.ctx": 256}, "--ctx-size-draft"),
+    ],
+)
+def test_what_only_a_fork_has_is_refused_elsewhere(changes: dict[str, Any], reason: str) -> None:
+    with pytest.raises(RenderError, match=reason):
+        launch(changes)
+
+
+@pytest.mark.parametrize(("flavour", "image"), FORKS.items())
+def test_the_image_tells_the_flavour(flavour: str, image: str) -> None:
+    assert ENGINE.facts(make_spec({"engine.image": image}))["flavour"] == flavour
+    assert ENGINE.facts(make_spec())["flavour"] == "mainline"
+    with pytest.raises(RenderError, match=f"is a build of {flavour}"):
+        launch({"engine.image": image, "engine.flavour": "mainline"})
+
+
+def test_a_chosen_flavour_gives_unknown_images_its_options() -> None:
+    changes = {
+        "engine.image": "registry.example.org/my-server:1",
+        "engine.flavour": "beellama",
+        "engine.kv": {"k": "turbo3", "v": "turbo3"},
+    }
+    settings = make_spec(changes).engine
+    table = ENGINE.flag_table(settings)
+    assert table is not None
+    assert (table.build, settings.build_name) == ("beellama", "beellama")
+    assert launch({**changes, "engine.speculative": None}).command == ["/app/llama-server"]
+    chosen = make_spec({**changes, "engine.build": "beellama-0.3"}).engine
+    assert chosen.build_name == "beellama-0.3"
+
+
+def test_every_flavour_names_tables_that_exist() -> None:
+    choices = get_args(get_args(LlamaCppSettings.model_fields["flavour"].annotation)[0])
+    assert set(choices) == set(FLAVOURS)
+    for flavour in FLAVOURS.values():
+        assert set(flavour.tables) <= set(known_builds("llamacpp"))
+        assert set(flavour.binaries or ()) <= set(flavour.tables)

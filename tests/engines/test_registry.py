@@ -16,16 +16,21 @@ REPOSITORY = Path(__file__).parents[2]
 
 PLUGIN = """
 from typing import Literal
+from olares_apps.engines.base import Engine, Launch, ServerProbe
 from olares_apps.spec.models import EngineSettings
 
 class Settings(EngineSettings):
     type: Literal["echo"]
 
-class Echo:
+class Echo(Engine):
     name = "echo"
     settings = Settings
 
+    def launch(self, spec, files):
+        return Launch(["echo"], [], ServerProbe("", 1))
+
 ENGINE = Echo()
+OTHER = object()
 """
 
 
@@ -39,12 +44,12 @@ def run(script: str, path: Path) -> subprocess.CompletedProcess[str]:
     )
 
 
-def install_plugin(folder: Path, name: str, module: str) -> None:
+def install_plugin(folder: Path, name: str, module: str, attribute: str = "ENGINE") -> None:
     (folder / "echo_engine.py").write_text(PLUGIN)
     info = folder / "echo-1.0.dist-info"
     info.mkdir()
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: echo\nVersion: 1.0\n")
-    (info / "entry_points.txt").write_text(f"[{GROUP}]\n{name} = {module}:ENGINE\n")
+    (info / "entry_points.txt").write_text(f"[{GROUP}]\n{name} = {module}:{attribute}\n")
 
 
 def test_the_built_in_engines_are_registered_in_the_project_file_too() -> None:
@@ -86,15 +91,17 @@ def test_a_plug_in_joins_the_model_by_its_type(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("name", "module", "reason"),
+    ("name", "module", "attribute", "reason"),
     [
-        ("llamacpp", "echo_engine", "registered as olares_apps.engines.llamacpp:ENGINE and"),
-        ("echo", "not_there", "cannot be loaded from not_there:ENGINE"),
+        ("llamacpp", "echo_engine", "ENGINE", "as olares_apps.engines.llamacpp:ENGINE and"),
+        ("echo", "not_there", "ENGINE", "cannot be loaded from not_there:ENGINE"),
+        ("echo", "echo_engine", "OTHER", "is no olares_apps.engines.base.Engine"),
+        ("other", "echo_engine", "ENGINE", "calls itself 'echo'"),
     ],
 )
 def test_a_plug_in_that_cannot_be_used_is_named(
-    name: str, module: str, reason: str, tmp_path: Path
+    name: str, module: str, attribute: str, reason: str, tmp_path: Path
 ) -> None:
-    install_plugin(tmp_path, name, module)
+    install_plugin(tmp_path, name, module, attribute)
     script = "from olares_apps.engines.registry import engines; engines()"
     assert reason in run(script, tmp_path).stderr

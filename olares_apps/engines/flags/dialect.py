@@ -56,6 +56,10 @@ _DIALECTS: Mapping[str, Dialect] = {
     "llamacpp": Dialect(
         equals=False, dotted=False, abbreviates=False, dash_value=True, positional=False
     ),
+    # argparse as it is.
+    "lucebox": Dialect(
+        equals=True, dotted=False, abbreviates=True, dash_value=False, positional=False
+    ),
     # argparse, as vLLM's FlexibleArgumentParser extends it.
     "vllm": Dialect(equals=True, dotted=True, abbreviates=True, dash_value=False, positional=True),
 }

@@ -21,7 +21,7 @@ __all__ = [
     "load_build",
 ]
 
-ENGINES = ("llamacpp", "vllm")
+ENGINES = ("llamacpp", "lucebox", "vllm")
 _BESIDES = frozenset(("aliases.json", "hints.json", "builds.json"))
 
 
@@ -152,7 +152,7 @@ def _nearest(engine: str, build: str | None) -> tuple[str | None, bool]:
     mainline = {name: n for name in names if (n := build_number(engine, name)) is not None}
     number = build_number(engine, build)
     if number is None:
-        return max(mainline, key=lambda name: mainline[name]), False
+        return max(mainline, key=lambda name: mainline[name], default=names[0]), False
     for name in mainline:
         if _covers(load_build(engine, name), number):
             return name, True
