@@ -10,6 +10,8 @@ is an error: the device's first rendering pass refuses it.
 import json
 import re
 from base64 import b64encode
+from collections.abc import Callable
+from copy import deepcopy
 from decimal import Decimal
 from enum import Enum
 from math import isfinite
@@ -35,10 +37,9 @@ _FLOAT = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?"
 _TIMESTAMP = re.compile(r"\d{4}-\d{1,2}-\d{1,2}(?:(?:[Tt]|[ \t]+)\d{1,2}:\d{1,2}:\d{1,2}.*)?")
 _SEXAGESIMAL = re.compile(r"[-+]?[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?")
 _SPECIAL = re.compile(r"[-+]?\.(?:inf|Inf|INF)|\.(?:nan|NaN|NAN)")
-_LINE_PREFIX = re.compile(r"^[ ?-]*", re.MULTILINE)
-_WIDE_PREFIX = re.compile(r"^[ ?-]{41}", re.MULTILINE)
 _TAG = "tag:yaml.org,2002:"
-_PLAIN = "plain"
+_TYPED = frozenset(f"{_TAG}{name}" for name in ("int", "float", "bool"))
+_NO_TAG = (None, "!")
 
 
 class Numbers(Enum):
@@ -46,13 +47,6 @@ class Numbers(Enum):
 
     NATURAL = "natural"
     FLOAT64 = "float64"
-
-
-class _Loader(yaml.CSafeLoader):
-    """libyaml's parser; it leaves the meaning of plain scalars to :func:`_plain`."""
-
-    def resolve(self, kind: Any, value: Any, implicit: Any) -> str:
-        return _PLAIN if kind is yaml.ScalarNode and implicit[0] else f"{_TAG}str"
 
 
 def load_yaml(
@@ -71,13 +65,11 @@ def load_yaml(
     contain themselves or expand without bounds, and nesting deeper than 200 levels.
     """
     try:
-        _check_depth(text)
-        loader = _Loader(text)
+        parser = yaml.CSafeLoader(text)
         try:
-            node = loader.get_node() if loader.check_node() else None
+            return _Builder(parser.get_event, numbers, yes_is_bool, first_line).document()
         finally:
-            loader.dispose()
-        return None if node is None else _Builder(numbers, yes_is_bool, first_line).build(node)
+            parser.dispose()
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         message = error.problem or error.context or "invalid"
@@ -89,29 +81,6 @@ def load_yaml(
         message = f"not YAML: the character {chr(error.character)!r} is not allowed"
         line, column = text.count("\n", 0, error.position) + first_line, None
     raise YamlError(Problem(message, file=PurePosixPath(file), line=line, column=column))
-
-
-def _check_depth(text: str) -> None:
-    """Refuse nesting that would exhaust the stack of the C parser."""
-    # A block inside a block begins further right, or at the same place for a list in a map.
-    brackets = text.count("[") + text.count("{")
-    if brackets + 2 * 40 + 2 <= _MAX_DEPTH and not _WIDE_PREFIX.search(text):
-        return
-    widest = max(map(len, _LINE_PREFIX.findall(text)), default=0)
-    if brackets + 2 * widest + 2 <= _MAX_DEPTH:
-        return
-    depth = 0
-    loader = _Loader(text)
-    try:
-        while (event := loader.get_event()) is not None:
-            if isinstance(event, yaml.CollectionStartEvent):
-                depth += 1
-                if depth > _MAX_DEPTH:
-                    raise _fault(event, f"more than {_MAX_DEPTH} levels inside each other")
-            elif isinstance(event, yaml.CollectionEndEvent):
-                depth -= 1
-    finally:
-        loader.dispose()
 
 
 def _digits(text: str) -> str:
@@ -128,57 +97,105 @@ def _fault(place: Any, message: str) -> _Fault:
     return _Fault(problem=message, problem_mark=place.start_mark)
 
 
-class _Builder:
-    def __init__(self, numbers: Numbers, yes_is_bool: bool, first_line: int) -> None:
-        self.numbers, self.yes_is_bool, self.first_line = numbers, yes_is_bool, first_line
-        self.nodes = 0
-        self.open: set[int] = set()
+_UNFINISHED = object()
 
-    def build(self, node: yaml.Node) -> Any:
+
+class _Builder:
+    """Makes data of a parser's events; nodes in between would cost as much again."""
+
+    def __init__(
+        self, next_event: Callable[[], Any], numbers: Numbers, yes_is_bool: bool, first_line: int
+    ) -> None:
+        self.next, self.numbers, self.yes_is_bool = next_event, numbers, yes_is_bool
+        self.first_line = first_line
+        self.nodes = self.depth = 0
+        # Name -> value, and how many nodes it stands for.
+        self.anchors: dict[str, tuple[Any, int]] = {}
+
+    def document(self) -> Any:
+        """Return the first document, None when there is none."""
+        self.next()  # the stream begins
+        if type(self.next()) is yaml.StreamEndEvent:
+            return None
+        value = self.build(self.next())
+        self.next()  # the document ends: what stands behind it must be a new one
+        return value
+
+    def build(self, event: Any) -> Any:
         self.nodes += 1
         if self.nodes > _MAX_NODES:
-            raise _fault(node, "the document is too large, or its anchors expand too far")
-        if isinstance(node, yaml.ScalarNode):
-            return self.scalar(node)
-        if id(node) in self.open:
-            raise _fault(node, "an anchor contains itself")
-        self.open.add(id(node))
-        try:
-            if isinstance(node, yaml.SequenceNode):
-                return [self.build(item) for item in node.value]
-            return self.mapping(node.value)
-        finally:
-            self.open.discard(id(node))
+            raise self.too_large(event)
+        kind = type(event)
+        if kind is yaml.ScalarEvent:
+            value = self.scalar(event)
+            if event.anchor is not None:
+                self.anchors[event.anchor] = value, 1
+            return value
+        if kind is yaml.AliasEvent:
+            return self.alias(event)
+        self.depth += 1
+        if self.depth > _MAX_DEPTH:
+            raise _fault(event, f"more than {_MAX_DEPTH} levels inside each other")
+        before = self.nodes
+        if event.anchor is not None:
+            self.anchors[event.anchor] = _UNFINISHED, 0
+        value = self.sequence() if kind is yaml.SequenceStartEvent else self.mapping()
+        if event.anchor is not None:
+            self.anchors[event.anchor] = value, self.nodes - before + 1
+        self.depth -= 1
+        return value
 
-    def mapping(self, pairs: list[tuple[yaml.Node, yaml.Node]]) -> dict[str, Any]:
+    def too_large(self, event: Any) -> _Fault:
+        return _fault(event, "the document is too large, or its anchors expand too far")
+
+    def alias(self, event: Any) -> Any:
+        if event.anchor not in self.anchors:
+            raise yaml.MarkedYAMLError(
+                problem="found undefined alias", problem_mark=event.start_mark
+            )
+        value, count = self.anchors[event.anchor]
+        if value is _UNFINISHED:
+            raise _fault(event, "an anchor contains itself")
+        self.nodes += count - 1
+        if self.nodes > _MAX_NODES:
+            raise self.too_large(event)
+        return deepcopy(value)
+
+    def sequence(self) -> list[Any]:
+        result = []
+        while type(event := self.next()) is not yaml.SequenceEndEvent:
+            result.append(self.build(event))
+        return result
+
+    def mapping(self) -> dict[str, Any]:
         merged: dict[str, Any] = {}
         result: dict[str, Any] = {}
         lines: dict[str, int] = {}
-        for key_node, value_node in pairs:
-            if key_node.tag == _PLAIN and key_node.value == "<<":
-                merged = self.merge(value_node) | merged
+        while type(event := self.next()) is not yaml.MappingEndEvent:
+            is_scalar = type(event) is yaml.ScalarEvent
+            if is_scalar and event.value == "<<" and event.implicit[0]:
+                merged = self.merge(self.next()) | merged
                 continue
-            key = self.key(key_node)
-            line = key_node.start_mark.line
+            key = self.key(event)
+            line = event.start_mark.line
             if key in lines:
                 both = f"lines {lines[key] + self.first_line} and {line + self.first_line}"
-                raise _fault(key_node, f"duplicate key '{key}' ({both})")
+                raise _fault(event, f"duplicate key '{key}' ({both})")
             lines[key] = line
-            result[key] = self.build(value_node)
+            result[key] = self.build(self.next())
         return merged | result if merged else result
 
-    def merge(self, node: yaml.Node) -> dict[str, Any]:
-        sources = node.value if isinstance(node, yaml.SequenceNode) else [node]
+    def merge(self, event: Any) -> dict[str, Any]:
+        value = self.build(event)
         result: dict[str, Any] = {}
-        for source in reversed(sources):
-            value = self.build(source)
-            if not isinstance(value, dict):
-                raise _fault(source, "map merge requires map or sequence of maps as the value")
-            result |= value
+        for source in reversed(value if isinstance(value, list) else [value]):
+            if not isinstance(source, dict):
+                raise _fault(event, "map merge requires map or sequence of maps as the value")
+            result |= source
         return result
 
-    def key(self, node: yaml.Node) -> str:
-        value = self.build(node)
+    def key(self, event: Any) -> str:
+        value = self.build(event)
         if isinstance(value, str):
             return value
         if isinstance(value, bool):
@@ -187,15 +204,18 @@ class _Builder:
             return str(value)
         if isinstance(value, float):
             return go_float(value)
-        raise _fault(node, "a key must be a string, a number or a boolean")
+        raise _fault(event, "a key must be a string, a number or a boolean")
 
-    def scalar(self, node: yaml.ScalarNode) -> Any:
-        text: str = node.value
-        if node.tag == _PLAIN or node.tag in (f"{_TAG}int", f"{_TAG}float", f"{_TAG}bool"):
-            return self.plain(node, text)
-        return None if node.tag == f"{_TAG}null" else text
+    def scalar(self, event: Any) -> Any:
+        text: str = event.value
+        tag = event.tag
+        if tag in _NO_TAG:
+            return self.plain(event, text) if event.implicit[0] else text
+        if tag in _TYPED:
+            return self.plain(event, text)
+        return None if tag == f"{_TAG}null" else text
 
-    def plain(self, node: yaml.ScalarNode, text: str) -> Any:
+    def plain(self, event: Any, text: str) -> Any:
         if text in _NULLS:
             return None
         if text[0].isalpha():
@@ -214,7 +234,7 @@ class _Builder:
             whole = self.numbers is Numbers.NATURAL and value.is_integer() and digits.isdigit()
             return int(value) if whole else value
         if _SPECIAL.fullmatch(text):
-            raise _fault(node, f"{text} is a number that JSON does not have")
+            raise _fault(event, f"{text} is a number that JSON does not have")
         return text
 
     def integer(self, digits: str) -> int | float:
