@@ -61,6 +61,7 @@ class Refusal(StrEnum):
     ARCHIVE = "archive"
     SHAPE = "shape"
     ID = "id"
+    NOT_INSTALLABLE = "not-installable"
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +168,10 @@ def _check_source(source: Source) -> None:
 
 
 def _step(candidate: Candidate, entry: AppEntry | None) -> Step:
+    if candidate.not_installable:
+        reason = f"not installable: {candidate.not_installable}"
+        hint = "the spec says so in not_installable"
+        return _refused(candidate, entry, Refusal.NOT_INSTALLABLE, reason, hint)
     faults = shape_faults(candidate)
     if faults:
         return _refused(candidate, entry, Refusal.SHAPE, "; ".join(faults))

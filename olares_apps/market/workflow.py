@@ -278,6 +278,7 @@ def _work(
         icon=kitchen.icon(after.spec.app) or draft.icon_for(entry),
         notes=notes,
         page=draft,
+        not_installable=after.spec.not_installable or "",
     )
     result = AppResult(
         name=loaded.name,
