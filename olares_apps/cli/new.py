@@ -1,19 +1,31 @@
 """`olapps new`: a spec and its lock from a model repository."""
 
 import re
+from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from olares_apps.cli import output as out
 from olares_apps.cli.options import output_option, root_option
 
-__all__ = ["DEFAULT_IMAGE", "command"]
+if TYPE_CHECKING:
+    from olares_apps.fit.mtp import MtpResult
+    from olares_apps.fit.sweep import Device
+    from olares_apps.lock.gather import Gatherer
+    from olares_apps.lock.hub import RepoFacts
+
+__all__ = ["DEFAULT_IMAGE", "DEFAULT_VLLM_IMAGE", "command"]
 
 DEFAULT_IMAGE = "ghcr.io/ggml-org/llama.cpp:server-cuda13-b11434"
 """Image of the newest build whose options and memory are known."""
+DEFAULT_VLLM_IMAGE = "docker.io/vllm/vllm-openai:v0.22.1-x86_64-cu129-ubuntu2404"
+"""Image for checkpoints of safetensors files: one that is known to run on the device."""
 
 _LARGEST = 2**26
+_GIB = 2**30
+_VLLM_KV = ("auto", "fp8")
 
 
 @click.command()
@@ -37,12 +49,10 @@ _LARGEST = 2**26
 )
 @click.option(
     "--kv",
-    type=click.Choice(["f16", "q8_0", "q5_1", "q4_0"]),
-    default="q8_0",
-    show_default=True,
-    help="Type of the KV cache.",
+    type=click.Choice(["f16", "q8_0", "q5_1", "q4_0", "auto", "fp8"]),
+    help="Type of the KV cache; by default q8_0, for vLLM auto.",
 )
-@click.option("--image", default=DEFAULT_IMAGE, show_default=True, help="Image of the server.")
+@click.option("--image", help="Image of the server; by default one of a known build.")
 @click.option("--offline", is_flag=True, help="Use the cache only, never the network.")
 @root_option
 @output_option()
@@ -51,16 +61,17 @@ def command(
     source: str,
     hardware: str,
     ctx: int | None,
-    kv: str,
-    image: str,
+    kv: str | None,
+    image: str | None,
     offline: bool,
     root: Path | None,
     output: str,
 ) -> int:
     """Write the spec NAME and its lock for a model repository.
 
-    Picks the largest quantisation that fits the device with the wanted context, and turns on
-    multi-token prediction when file and build have it.
+    Of GGUF files, picks the largest quantisation that fits the device with the wanted context;
+    a repository of safetensors files becomes a vLLM app with the largest context that fits.
+    Turns on multi-token prediction when file and build have it.
     """
     from pathlib import PurePath
 
@@ -69,15 +80,12 @@ def command(
     from olares_apps.cli.workbench import all_facts
     from olares_apps.engines.registry import spec_model
     from olares_apps.errors import UsageError
-    from olares_apps.fit.memory_request import MemoryRequest
     from olares_apps.fit.sweep import Device
+    from olares_apps.fit.verdict import MIB, Thresholds
     from olares_apps.hardware import load_profile
-    from olares_apps.lock.choose import choose_file
-    from olares_apps.lock.draft import draft_spec
     from olares_apps.lock.file import write_lock
     from olares_apps.lock.gather import update_locks
     from olares_apps.lock.image_name import parse_image
-    from olares_apps.lock.need import behaviour_named
     from olares_apps.render.assemble import DOWNLOAD_IMAGE
     from olares_apps.spec.loader import load_spec
     from olares_apps.spec.workspace import load_config
@@ -85,64 +93,172 @@ def command(
     repo, revision = _repository(source)
     if not re.fullmatch(r"[a-z0-9][a-z0-9-]*", name):
         raise UsageError(f"'{name}' is no spec name: only a-z, 0-9 and hyphens")
-    parse_image(image)
-    device = Device(load_profile(hardware))
+    if image:
+        parse_image(image)
     top = workspace_root(root)
     config = load_config(top)
+    margins = config.fit
+    thresholds = Thresholds(margins.error_below_mib * MIB, margins.warn_below_mib * MIB)
+    wish = _Wish(
+        name=name,
+        revision=revision,
+        device=Device(load_profile(hardware), thresholds),
+        ctx=ctx,
+        kv=kv,
+        image=image,
+        developer=str(config.publisher.values()["name"]),
+    )
     path = PurePath(config.workspace.specs) / f"{name}.yaml"
     if (top / path).exists():
         raise UsageError(f"{path} exists already", hint="choose another name, or edit it")
-    request = MemoryRequest(ctx=ctx or 0, kv_k=kv, kv_v=kv, parallel=1)
     with open_gatherer(offline=offline) as gatherer:
         facts = gatherer.hub.repo(repo, revision)
-        choice = choose_file(
-            facts.ggufs(),
-            lambda file: gatherer.hub.gguf(facts, file),
-            request,
-            behaviour_named(image),
-            device,
-        )
-        developer = str(config.publisher.values()["name"])
-        text = draft_spec(
-            name,
-            facts,
-            choice,
-            revision=revision,
-            image=image,
-            hardware=hardware,
-            developer=developer,
-        )
-        loaded = load_spec(text, path=path, model=spec_model(), facts=all_facts)
-        (update,) = update_locks([(loaded.spec, None, [image, DOWNLOAD_IMAGE])], gatherer)
+        has_weights = any(file.endswith(".safetensors") for file in facts.files)
+        make = _from_checkpoint if has_weights and not facts.ggufs() else _from_ggufs
+        draft = make(wish, facts, gatherer)
+        loaded = load_spec(draft.text, path=path, model=spec_model(), facts=all_facts)
+        images = [draft.image, *([DOWNLOAD_IMAGE] if loaded.spec.model.files else [])]
+        (update,) = update_locks([(loaded.spec, None, images)], gatherer)
     with (top / path).open("x", encoding="utf-8") as file:
-        file.write(text)
+        file.write(draft.text)
     write_lock(top / path, update.lock)
-    ranked = [row.name for row in choice.rows]
-    skipped = ranked[: ranked.index(choice.file)]
     if output == "json":
-        out.print_json(
-            {
-                "name": name,
-                "app": loaded.spec.app,
-                "file": str(path),
-                "model_file": choice.file,
-                "verdict": choice.verdict.message,
-                "mtp": choice.mtp.state.value,
-                "too_large": skipped,
-                "faults": [fault.error.message for fault in update.faults],
-            }
-        )
+        faults = [fault.error.message for fault in update.faults]
+        app = {"name": name, "app": loaded.spec.app, "file": str(path)}
+        out.print_json({**app, **draft.data, "faults": faults})
     else:
         click.echo(f"{path}: {loaded.spec.title} ({loaded.spec.app})")
-        click.echo(f"file     {choice.file}: the largest that fits")
-        click.echo(f"memory   {choice.verdict.message}")
-        for row in choice.rows:
-            click.echo(f"  {row.size / 10**9:7.1f} GB  {row.verdict.state:<13}  {row.name}")
-        why = "; ".join(choice.mtp.reasons)
-        click.echo(f"MTP      {'on' if choice.mtp.is_usable else f'off: {why}'}")
+        for line in draft.lines:
+            click.echo(line)
     for fault in update.faults:
         out.note(f"warning: {fault.error.message} ({fault.error.hint})")
     return 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Wish:
+    """What the caller asked for; None leaves it to the tool."""
+
+    name: str
+    revision: str
+    device: "Device"
+    ctx: int | None
+    kv: str | None
+    image: str | None
+    developer: str
+
+
+@dataclass(frozen=True, slots=True)
+class _Draft:
+    """The text of a spec and its image, the choice as data, and the same in lines of text."""
+
+    text: str
+    image: str
+    data: dict[str, Any]
+    lines: list[str]
+
+
+def _from_ggufs(wish: _Wish, facts: "RepoFacts", gatherer: "Gatherer") -> _Draft:
+    from olares_apps.errors import UsageError
+    from olares_apps.fit.memory_request import MemoryRequest
+    from olares_apps.lock.choose import choose_file
+    from olares_apps.lock.draft import draft_spec
+    from olares_apps.lock.need import behaviour_named
+
+    if wish.kv in _VLLM_KV:
+        raise UsageError(f"--kv {wish.kv} is for vLLM", hint="write f16, q8_0, q5_1 or q4_0")
+    kv, image = wish.kv or "q8_0", wish.image or DEFAULT_IMAGE
+    choice = choose_file(
+        facts.ggufs(),
+        lambda file: gatherer.hub.gguf(facts, file),
+        MemoryRequest(ctx=wish.ctx or 0, kv_k=kv, kv_v=kv, parallel=1),
+        behaviour_named(image),
+        wish.device,
+    )
+    text = draft_spec(
+        wish.name,
+        facts,
+        choice,
+        revision=wish.revision,
+        image=image,
+        hardware=wish.device.profile.name,
+        developer=wish.developer,
+    )
+    ranked = [row.name for row in choice.rows]
+    data = {
+        "engine": "llamacpp",
+        "model_file": choice.file,
+        "verdict": choice.verdict.message,
+        "mtp": choice.mtp.state.value,
+        "too_large": ranked[: ranked.index(choice.file)],
+    }
+    lines = [
+        f"file     {choice.file}: the largest that fits",
+        f"memory   {choice.verdict.message}",
+        *(
+            f"  {row.size / 10**9:7.1f} GB  {row.verdict.state:<13}  {row.name}"
+            for row in choice.rows
+        ),
+        _about_head(choice.mtp),
+    ]
+    return _Draft(text, image, data, lines)
+
+
+def _from_checkpoint(wish: _Wish, facts: "RepoFacts", gatherer: "Gatherer") -> _Draft:
+    from olares_apps.errors import UsageError
+    from olares_apps.lock.checkpoint import checkpoint_of
+    from olares_apps.lock.choose import NothingFits
+    from olares_apps.lock.choose_vllm import choose_vllm
+    from olares_apps.lock.draft import draft_vllm_spec
+
+    kv, image = wish.kv or "auto", wish.image or DEFAULT_VLLM_IMAGE
+    if kv not in _VLLM_KV:
+        raise UsageError(f"--kv {kv} is for llama.cpp", hint="write auto or fp8")
+    checkpoint = checkpoint_of(gatherer.hub, facts)
+    if checkpoint is None:
+        raise NothingFits(
+            "the repository has no model in its top folder",
+            hint="name a repository of GGUF or safetensors files",
+        )
+    choice = choose_vllm(checkpoint, ctx=wish.ctx, kv_dtype=kv, device=wish.device)
+    text = draft_vllm_spec(
+        wish.name,
+        facts,
+        choice,
+        revision=wish.revision,
+        image=image,
+        hardware=wish.device.profile.name,
+        developer=wish.developer,
+    )
+    request, verdict = choice.request, choice.verdict
+    memory = (
+        f"weights {checkpoint.weight_bytes / _GIB:.1f} GiB, KV of one request "
+        f"{verdict.kv_needed / _GIB:.1f} of at least {verdict.kv_available[0] / _GIB:.1f} GiB, "
+        f"{request.gpu_memory_utilization:g} of the card"
+    )
+    data = {
+        "engine": "vllm",
+        "model_repo": facts.repo,
+        "max_model_len": request.max_model_len,
+        "quantization": checkpoint.quant_method,
+        "verdict": memory,
+        "mtp": choice.mtp.state.value,
+    }
+    trained = checkpoint.facts.trained_context if checkpoint.facts else 0
+    which = "all it was trained for" if request.max_model_len == trained else "what surely fits"
+    lines = [
+        f"engine   vLLM: the repository has safetensors files ({checkpoint.quant_method or 'no'} "
+        "quantisation)",
+        f"context  {request.max_model_len}: {'as asked for' if wish.ctx else which}",
+        f"memory   {memory}",
+        *(f"         {warning}" for warning in verdict.warnings),
+        _about_head(choice.mtp),
+    ]
+    return _Draft(text, image, data, lines)
+
+
+def _about_head(mtp: "MtpResult") -> str:
+    return f"MTP      {'on' if mtp.is_usable else 'off: ' + '; '.join(mtp.reasons)}"
 
 
 def _repository(source: str) -> tuple[str, str]:

@@ -4,13 +4,18 @@ import re
 from typing import Any, Final
 
 from olares_apps.fit.gguf_shards import shard_names
+from olares_apps.lock.checkpoint import download_size
 from olares_apps.lock.choose import Choice, quant_of
+from olares_apps.lock.choose_vllm import VllmChoice
 from olares_apps.lock.hub import RepoFacts
 
-__all__ = ["app_name", "draft_spec"]
+__all__ = ["app_name", "draft_spec", "draft_vllm_spec"]
 
 _MODEL_PAGE: Final = "https://huggingface.co"
-_ENGINE_LICENCE: Final = "https://github.com/ggml-org/llama.cpp/blob/master/LICENSE"
+_LLAMACPP_LICENCE: Final = "https://github.com/ggml-org/llama.cpp/blob/master/LICENSE"
+_VLLM_LICENCE: Final = "https://github.com/vllm-project/vllm/blob/main/LICENSE"
+# Drafted tokens per step where nothing was measured: the figure of the vendor's own recipes.
+_VLLM_DRAFTS: Final = 2
 _HEADER: Final = (
     "# Written by `olapps new` from {repo}: texts are a start, settings were computed.\n\n"
 )
@@ -38,16 +43,12 @@ def draft_spec(
 
     The licence is the one that the repository declares, and a pointer to its page without one.
     """
-    import yaml
-
-    model = _model_name(facts.repo)
-    licence = facts.licence
     size = sum(facts.files[part][0] for part in shard_names(choice.file))
     request, drafting = choice.request, choice.mtp.is_usable
     file: dict[str, Any] = {"repo": facts.repo, "file": choice.file}
     if quant := quant_of(choice.file):
         file["quant"] = quant
-    file["size_gb"] = round(size / 10**9, 1 if size >= 10**9 else 3) or 0.001
+    file["size_gb"] = _gigabytes(size)
     if revision != "main":
         file["revision"] = revision
     engine: dict[str, Any] = {
@@ -61,36 +62,119 @@ def draft_spec(
     }
     if drafting:
         engine["speculative"] = {"method": "mtp", "n_max": request.n_max}
+    return _text(
+        facts,
+        {
+            "kind": choice.facts.arch + (" + MTP" if drafting else ""),
+            "native_ctx": max(choice.facts.context_length, 256),
+            "files": [file],
+        },
+        engine,
+        name=name,
+        quant=quant,
+        drafting=drafting,
+        hardware=hardware,
+        developer=developer,
+        engine_licence=("MIT", _LLAMACPP_LICENCE),
+        limits=["Text only.", "One request at a time; further ones wait."],
+    )
+
+
+def draft_vllm_spec(
+    name: str,
+    facts: RepoFacts,
+    choice: VllmChoice,
+    *,
+    revision: str,
+    image: str,
+    hardware: str,
+    developer: str,
+) -> str:
+    """Return the YAML text of a spec called ``name`` for a checkpoint that vLLM serves."""
+    request, drafting = choice.request, choice.mtp.is_usable
+    checkpoint = choice.checkpoint
+    repo: dict[str, Any] = {"repo": facts.repo}
+    if checkpoint.quant_method:
+        repo["quant"] = checkpoint.quant_method
+    repo["size_gb"] = _gigabytes(download_size(facts))
+    if revision != "main":
+        repo["revision"] = revision
+    engine: dict[str, Any] = {
+        "type": "vllm",
+        "image": image,
+        "max_model_len": request.max_model_len,
+        "gpu_memory_utilization": request.gpu_memory_utilization,
+        "max_num_seqs": 4,
+    }
+    if request.kv_dtype != "auto":
+        engine["kv_cache_dtype"] = request.kv_dtype
+    if drafting:
+        engine["speculative"] = {"method": "mtp", "num_speculative_tokens": _VLLM_DRAFTS}
+    trained = checkpoint.facts.trained_context if checkpoint.facts else 0
+    kind = (checkpoint.architectures or ["model"])[0]
+    return _text(
+        facts,
+        {
+            "kind": kind + (" + MTP" if drafting else ""),
+            "native_ctx": max(trained, request.max_model_len, 256),
+            "repos": [repo],
+        },
+        engine,
+        name=name,
+        quant=checkpoint.quant_method,
+        drafting=drafting,
+        hardware=hardware,
+        developer=developer,
+        engine_licence=("Apache-2.0", _VLLM_LICENCE),
+        limits=["Text only.", "The first start compiles kernels and takes minutes."],
+    )
+
+
+def _text(
+    facts: RepoFacts,
+    model: dict[str, Any],
+    engine: dict[str, Any],
+    *,
+    name: str,
+    quant: str | None,
+    drafting: bool,
+    hardware: str,
+    developer: str,
+    engine_licence: tuple[str, str],
+    limits: list[str],
+) -> str:
+    import yaml
+
+    title = _model_name(facts.repo)
     head = " It drafts with its own multi-token prediction head." if drafting else ""
     quantised = "{{ name }} as {{ quant }}" if quant else "{{ name }}"
     spec = {
         "app": app_name(name),
         "version": "1.0.0",
-        "title": _title(model),
-        "alias": re.sub(r"[^a-z0-9._-]", "-", model.lower().replace(" ", "-")),
+        "title": _title(title),
+        "alias": re.sub(r"[^a-z0-9._-]", "-", title.lower().replace(" ", "-")),
         "text": {
             "summary": f"{quantised} with {{{{ ctx_k }}}} tokens of context.{head}",
-            "limits": ["Text only.", "One request at a time; further ones wait."],
+            "limits": limits,
         },
         "developer": developer,
         "licenses": {
             "model": {
-                "text": licence or "see the model's page",
+                "text": facts.licence or "see the model's page",
                 "url": f"{_MODEL_PAGE}/{facts.repo}",
             },
-            "engine": {"text": "MIT", "url": _ENGINE_LICENCE},
+            "engine": {"text": engine_licence[0], "url": engine_licence[1]},
         },
-        "model": {
-            "name": model,
-            "kind": choice.facts.arch + (" + MTP" if drafting else ""),
-            "native_ctx": max(choice.facts.context_length, 256),
-            "files": [file],
-        },
+        "model": {"name": title, **model},
         "engine": engine,
         "hardware": hardware,
     }
     text: str = yaml.safe_dump(spec, sort_keys=False, allow_unicode=True, width=100)
     return _HEADER.format(repo=facts.repo) + text
+
+
+def _gigabytes(size: int) -> float:
+    return round(size / 10**9, 1 if size >= 10**9 else 3) or 0.001
 
 
 def _model_name(repo: str) -> str:

@@ -1,17 +1,24 @@
 """`olapps new`: from a model repository to a spec that renders."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
+from support.checkpoints import WITH_HEAD, checkpoint
 from support.fake_hub import FakeHub, sparse_model, split_model
 from support.gguf_files import QWEN36_35B, TINY_MOE
 from support.registry import FakeRegistry, ImageBlobs
 from support.workspaces import build_workspace, good, olapps, untouched
 
+from olares_apps.cli.new import DEFAULT_IMAGE, DEFAULT_VLLM_IMAGE
+from olares_apps.engines.flags import find_table
+from olares_apps.hardware import load_profile
 from olares_apps.lock.choose import quant_of
 from olares_apps.lock.draft import app_name
 from olares_apps.lock.file import load_lock
+from olares_apps.lock.image_name import parse_image
 from olares_apps.render import assemble
 
 REPO = "example-org/Qwen3.6-35B-A3B-MTP-GGUF"
@@ -176,3 +183,80 @@ def test_the_quantisation_is_read_from_the_name(file, quant):
 )
 def test_an_app_name_is_made_of_the_spec_name(name, app):
     assert app_name(name) == app
+
+
+class TestCheckpoints:
+    """A repository of safetensors files becomes a vLLM app."""
+
+    CHECKPOINT = "example-org/Demo-15B-AWQ"
+
+    def add(self, hub: FakeHub, **more: Any) -> None:
+        hub.add_repo(self.CHECKPOINT, checkpoint(**more))
+
+    def new(self, root: Path, registry: FakeRegistry, *more: str, code: int = 0):
+        registry.add_image("vllm/vllm-openai", "v0.22.1", ImageBlobs({"amd64": []}))
+        image = f"{registry.host}/vllm/vllm-openai:v0.22.1"
+        source = f"hf:{self.CHECKPOINT}"
+        outcome = olapps("new", "demo-awq", "--from", source, "--image", image, *more, cwd=root)
+        assert outcome.code == code, outcome
+        return outcome
+
+    def test_the_largest_context_that_fits_is_taken(self, hub, root, registry):
+        self.add(hub)
+        made = self.new(root, registry, "--output", "json").json
+        assert (made["engine"], made["quantization"]) == ("vllm", "compressed-tensors")
+        assert made["max_model_len"] % 1024 == 0
+        assert 65536 < made["max_model_len"] < 131072
+        report = good("fit", "demo-awq", "--output", "json", cwd=root).json
+        assert report["verdict"]["state"] == "fits"
+        assert report["largest_context"][0] - made["max_model_len"] < 1024
+        assert "0 facts asked for" in good("lock", "demo-awq", cwd=root).out
+        good("render", "demo-awq", cwd=root)
+
+    def test_the_choice_is_explained(self, hub, root, registry):
+        self.add(hub, config={"max_position_embeddings": 32768})
+        text = self.new(root, registry).out
+        assert "context  32768: all it was trained for" in text
+        assert "engine   vLLM: the repository has safetensors files" in text
+        assert "MTP      off: neither config.json nor" in text
+
+    def test_a_head_is_used_and_an_fp8_cache_doubles_the_context(self, hub, root, registry):
+        self.add(hub, config={"mtp_num_hidden_layers": 1}, tensors=WITH_HEAD)
+        made = self.new(root, registry, "--kv", "fp8", "--output", "json").json
+        assert made["mtp"] == "usable"
+        assert made["max_model_len"] > 125_000
+        text = (root / "apps/demo-awq.yaml").read_text()
+        for word in ("kv_cache_dtype: fp8", "method: mtp", "quant: compressed-tensors"):
+            assert word in text
+
+    def test_a_context_that_does_not_fit_names_the_one_that_does(self, hub, root, registry):
+        self.add(hub)
+        with untouched(root):
+            outcome = self.new(root, registry, "--ctx", "131072", code=1)
+        assert "needs KV 10.0GiB" in outcome.err
+        assert "--ctx 73728 fits" in outcome.err
+
+    def test_a_model_larger_than_the_card_is_refused(self, hub, root, registry):
+        self.add(hub, size=30 * 10**9)
+        with untouched(root):
+            assert "choose a smaller model" in self.new(root, registry, code=1).err
+
+    @pytest.mark.parametrize("kind", ["q8_0", "q4_0"])
+    def test_a_cache_type_of_the_other_engine_is_wrong_usage(self, hub, root, registry, kind):
+        self.add(hub)
+        assert "is for llama.cpp" in self.new(root, registry, "--kv", kind, code=2).err
+
+
+@pytest.mark.parametrize(
+    ("engine", "image"), [("llamacpp", DEFAULT_IMAGE), ("vllm", DEFAULT_VLLM_IMAGE)]
+)
+def test_the_default_image_is_pinned_known_and_runs_on_the_device(engine, image):
+    match = find_table(engine, image)
+    assert (match.exact, match.build_exact) == (True, True)
+    reference = parse_image(image)
+    assert match.build in reference.reference
+    found = re.search(r"cu(?:da)?(\d\d)(\d?)", reference.reference)
+    assert found is not None
+    ceiling = load_profile("olares-one").cuda_ceiling
+    assert ceiling is not None
+    assert (int(found[1]), int(found[2] or 0)) <= tuple(map(int, ceiling.split(".")))
