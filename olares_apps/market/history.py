@@ -102,7 +102,8 @@ def resolve(store: Store, state: State, *, to: str | None = None, steps: int = 1
 
     ``to`` is a revision's name or the first six or more digits of it. Without it, ``steps``
     counts back through what devices saw: the step before a rollback is the one before the
-    revision that it restored, so two rollbacks of one step go back two.
+    revision that it restored, so two rollbacks of one step go back two. A republish is a step
+    like any publish.
 
     Raises UnknownName for a name that no revision has, MarketError when there is no such step.
     """
@@ -115,8 +116,8 @@ def resolve(store: Store, state: State, *, to: str | None = None, steps: int = 1
     by_name = {entry.identity: entry for entry in chain}
     entry = chain[0] if chain else None
     for _ in range(steps):
-        while entry is not None and entry.revision.restores:
-            entry = by_name.get(entry.revision.restores)
+        while entry is not None and entry.revision.action == "rollback":
+            entry = by_name.get(entry.revision.restores or "")
         parent = entry.revision.parent if entry else None
         entry = by_name.get(parent) if parent else None
     if entry is None:

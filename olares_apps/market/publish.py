@@ -71,6 +71,7 @@ def publish(
     source: Source | None = None,
     base: State | None = None,
     keep_going: bool = False,
+    restores: str | None = None,
     hands: Hands | None = None,
 ) -> PublishReport:
     """Publish candidates in one step: devices see all of them or none.
@@ -80,7 +81,8 @@ def publish(
     it, only versions count.
 
     An app that is not among them stays exactly as it is. With ``keep_going`` a refused app
-    keeps its last good entry and the others are published; without it nothing is.
+    keeps its last good entry and the others are published; without it nothing is. ``restores``
+    is the revision whose content the candidates are, for the history.
 
     Raises VersionRefused or ArchiveError when an app is refused, Conflict when one is refused
     because somebody else published it meanwhile, MarketError and StoreCorrupt from the store.
@@ -103,7 +105,8 @@ def publish(
             raise refusal_error(now.refused)
         if now.empty:
             return None
-        return _draft(store, state, now, publisher, note, next_moment(state, hands.clock))
+        moment = next_moment(state, hands.clock)
+        return _draft(store, state, now, publisher, note, moment, restores=restores)
 
     done = commit(store, make, hands)
     if done is None:
@@ -135,7 +138,14 @@ def _report(store: Store, planned: Plan, done: Committed) -> PublishReport:
 
 
 def _draft(
-    store: Store, state: State, planned: Plan, publisher: str, note: str, moment: int
+    store: Store,
+    state: State,
+    planned: Plan,
+    publisher: str,
+    note: str,
+    moment: int,
+    *,
+    restores: str | None,
 ) -> Draft:
     base = state.revision or Revision(parent=None, created=moment)
     stamp = canonical.milliseconds(moment)
@@ -162,9 +172,10 @@ def _draft(
     revision = Revision(
         parent=state.identity,
         created=moment,
-        action="publish",
+        action="republish" if restores else "publish",
         publisher=publisher,
         note=note,
+        restores=restores,
         source=replace(planned.source, modified=stamp) if planned.source else base.source,
         apps=apps,
         changes=tuple(changes),

@@ -133,7 +133,7 @@ class Revision:
     """One complete state of a market; its name is the sha256 of its text.
 
     ``parent`` is the revision that it replaced, ``restores`` the older one whose content a
-    rollback brought back. ``answers`` maps the path of every prepared answer (below
+    rollback or a republish brought back. ``answers`` maps the path of every prepared answer (below
     ``responses/<revision>/``) to its sha256, ``hash`` is over all that devices can see.
     """
 

@@ -110,7 +110,8 @@ def republish(
     state = read_state(store)
     if state.revision is None:
         raise _nothing(store)
-    target = resolve(store, state, to=to, steps=steps).revision
+    found = resolve(store, state, to=to, steps=steps)
+    target = found.revision
     if apps is not None:
         for name in apps:
             if name not in target.apps:
@@ -120,7 +121,14 @@ def republish(
         now = state.revision.apps[name]
         if (apps is None or name in apps) and _content(entry.current) != _content(now.current):
             candidates.append(_candidate(store, name, entry, now.greatest, pack_again))
-    return publish(store, candidates, publisher=publisher, note=note, hands=hands)
+    return publish(
+        store,
+        candidates,
+        publisher=publisher,
+        note=note,
+        restores=found.identity,
+        hands=hands,
+    )
 
 
 def remove(

@@ -324,8 +324,17 @@ class TestMarket:
         first = spec.read_text()
         edit(spec, SMALLER)
         good("publish", "--bump", "patch", cwd=root)
-        good("market", "rollback", "--republish", "--yes", cwd=root)
+        told = good("market", "rollback", "--republish", "--yes", cwd=root).out
+        revision = good("market", "status", "--output", "json", cwd=root).json["revision"]
+        assert f"live revision {revision}" in told
+        assert "next: " in told
         assert live(root)[DEMO] == {OLD: "1.0.4", NEW: "1.0.5"}
+        newest = good("market", "history", "--output", "json", cwd=root).json["revisions"][0]
+        assert newest["action"] == "republish"
+        shown = good("market", "history", cwd=root).out.splitlines()[1]
+        assert f"republish of {newest['restores'][:12]}" in shown
+        again = good("market", "rollback", "--republish", "--to", revision, "--yes", cwd=root).out
+        assert "offers that content already" in again
         for release in ("1.12.5", "1.12.7"):
             good("market", "sync", "--olares", release, cwd=root)
         spec.write_text(first)
@@ -398,7 +407,11 @@ class TestMarket:
         assert DEMO in here.out
 
     def test_sync_says_whether_an_update_is_offered(self, root):
-        for installed, update in (("1.0.0", "1.0.0"), ("1.0.1", None), ("9.9.9", "9.9.9")):
+        for installed, update, downgrade in (
+            ("1.0.0", "1.0.0", None),
+            ("1.0.1", None, None),
+            ("9.9.9", None, "9.9.9"),
+        ):
             report = good(
                 "market", "sync", "--installed", f"{DEMO}={installed}", "--output", "json",
                 cwd=root,
@@ -406,10 +419,22 @@ class TestMarket:
             assert report["schema"] == 1
             assert report["ok"] is True
             assert report["apps"][0]["update_from"] == update
+            assert report["apps"][0]["downgrade_from"] == downgrade
             assert report["apps"][1]["update_from"] is None
         text = good("market", "sync", "--installed", f"{DEMO}=1.0.0", "--requests", cwd=root).out
         assert "from 1.0.0" in text
         assert "GET /api/v1/appstore/hash?version=1.12.6" in text
+
+    def test_sync_after_a_rollback_says_that_devices_keep_the_newer_version(self, root):
+        edit(root / "apps/demo.yaml", SMALLER)
+        good("publish", "--bump", "patch", cwd=root)
+        newer = live(root)[DEMO][NEW]
+        assert "next: devices" in good("market", "rollback", "--yes", cwd=root).out
+        outcome = good("market", "sync", "--installed", f"{DEMO}={newer}", cwd=root)
+        assert f"no, {newer} is newer" in outcome.out
+        assert "a downgrade is not offered" in outcome.err
+        refused = olapps("market", "sync", "--installed", f"{DEMO}=new", cwd=root)
+        assert refused.code == 2
 
     def test_a_release_before_all_generations_sees_no_app(self, root):
         outcome = good("market", "sync", "--olares", "1.11.0", cwd=root)

@@ -137,6 +137,24 @@ def test_republishing_gives_old_content_the_next_version(store: MemoryStore) -> 
     assert verify(store).problems == []
 
 
+def test_the_history_tells_a_republish_from_a_publish(store: MemoryStore) -> None:
+    first = list(history(store))[-1].identity
+    republish(store, to=first, publisher="t", hands=hands())
+    newest, *older = history(store)
+    assert (newest.revision.action, newest.revision.restores) == ("republish", first)
+    assert {entry.revision.action for entry in older} == {"publish"}
+    # It is a step of its own: going one back offers what stood before it.
+    rollback(store, publisher="t", hands=hands())
+    assert _live(store) == {"demoalpha": "1.0.4", "demobravo": "1.0.0"}
+
+
+def test_a_republish_of_what_is_live_makes_no_revision(store: MemoryStore) -> None:
+    head = store.head
+    live = status(store).state.identity
+    assert not republish(store, to=live, publisher="t", hands=hands()).changed
+    assert store.head == head
+
+
 def test_republishing_can_be_limited_to_named_apps(store: MemoryStore) -> None:
     _publish(store, "demobravo", "1.0.2")
     republish(store, steps=1, apps=["demobravo"], publisher="t", hands=hands())

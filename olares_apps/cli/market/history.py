@@ -31,5 +31,8 @@ def command(limit: int | None, market: str | None, output: str) -> None:
             for change in revision.changes
         )
         created = str(data["created"])[:19]
-        rows.append([entry.identity[:12], created, revision.action, revision.publisher, changes])
+        action = revision.action
+        if revision.restores:
+            action += f" of {revision.restores[:12]}"
+        rows.append([entry.identity[:12], created, action, revision.publisher, changes])
     out.table(["REVISION", "CREATED (UTC)", "ACTION", "PUBLISHER", "CHANGES"], rows)

@@ -54,10 +54,19 @@ def command(
             store, to=to, steps=steps, apps=apps or None, publisher=who(), note=note
         )
         lines = [
-            f"{step.app}: {', '.join(step.before.values())} -> {', '.join(step.after.values())}"
+            f"{step.app}: {', '.join(step.before.values()) or '-'} -> "
+            f"{', '.join(step.after.values())}"
             for step in report.plan.changes
         ]
-        _print(output, report.as_dict(), lines or ["nothing to republish"])
+        if not lines:
+            lines = ["nothing to republish: the market offers that content already"]
+        lines.append(f"live revision {report.revision}")
+        if report.changed:
+            lines.append(
+                "next: put the old content back into the spec and run olapps publish, which writes "
+                "the version into it; newer content goes above it with olapps publish --bump patch"
+            )
+        _print(output, report.as_dict(), lines)
         return
     moved = retreat.rollback(store, to=to, steps=steps, publisher=who(), note=note)
     lines = [
@@ -65,7 +74,13 @@ def command(
         f"{', '.join(change.after.values()) or 'removed'}"
         for change in moved.changes
     ]
-    _print(output, moved.as_dict(), [*lines, f"live revision {moved.revision}"])
+    lines.append(f"live revision {moved.revision}")
+    if moved.changes:
+        lines.append(
+            "next: devices that run a newer version keep it; olapps market rollback --republish "
+            "brings old content to them"
+        )
+    _print(output, moved.as_dict(), lines)
 
 
 def confirm(question: str, yes: bool) -> None:
