@@ -48,6 +48,41 @@ Facts, with their values in {example}:
 |---|---|
 {facts}
 
+## Settings of the owner
+
+What stands in `settings` appears in the app's settings on the device. With `field` it changes a value
+of the server's arguments; left empty, the spec's value counts. Without `field` the server gets the
+variable while it has a value.
+
+```yaml
+settings:
+  CTX_SIZE: {field: engine.ctx, description: Context in tokens, min: 4096, max: 131072}
+  DRAFT_TOKENS: {field: engine.speculative.n_max, description: Draft length, choices: [1, 2, 3]}
+  LOG_LEVEL: {description: How much the server logs, choices: [info, debug]}
+  HF_TOKEN: {description: The model is gated, required: true}
+```
+
+Both ends of a range and every choice are checked like the value of the spec itself.
+
+## Other hardware
+
+A spec is written for the profile in `hardware`. What is different elsewhere stands in `variants`:
+
+```yaml
+variants:
+  rtx-3090:
+    set:
+      engine.ctx: 65536
+      model.files.0.file: Demo-UD-IQ2_M.gguf
+      model.files.0.quant: UD-IQ2_M
+      model.files.0.size_gb: 11.5
+```
+
+`olapps render NAME --hardware rtx-3090 --out DIR` renders it; `check` and `pack` take the option too. A
+variant is checked with the spec. Another file takes no size, quant, digest or revision over from the
+one it replaces, and stated GPU memory does not outlive a change of engine or model. On a profile
+without a variant only the budget differs. What is published is always the spec on its own profile.
+
 ## Fields
 """
 
