@@ -127,7 +127,8 @@ def test_problems_and_warnings_of_the_estimate_are_passed_on():
         (20481, 21 * 1024),
         (1, 1024),
         (23552, 23 * 1024),
-        (23553, 23982),  # 24Gi would be above the card: all that is usable
+        (23553, 23553),  # 24Gi would be above the card: the need itself
+        (23982, 23982),
         (30000, 23982),
     ],
 )
