@@ -10,7 +10,13 @@ from typing import TYPE_CHECKING
 import click
 
 from olares_apps.cli import output as out
-from olares_apps.cli.options import complete_names, generation_option, output_option, root_option
+from olares_apps.cli.options import (
+    complete_names,
+    generation_option,
+    hardware_option,
+    output_option,
+    root_option,
+)
 
 if TYPE_CHECKING:
     from olares_apps.cli.checking import Checked
@@ -40,6 +46,7 @@ _STYLES = {
     help="Ask Helm, the Kubernetes schemas and olares-cli too, where the machine has them.",
 )
 @generation_option
+@hardware_option
 @root_option
 @output_option("github")
 def command(
@@ -48,6 +55,7 @@ def command(
     explain: str | None,
     tools: bool,
     generations: tuple[str, ...],
+    hardware: str | None,
     root: Path | None,
     output: str,
 ) -> int:
@@ -73,7 +81,7 @@ def command(
     done = [check_paths(paths, tools=tools)] if paths else []
     if specs or not paths:
         bench = open_workbench(root)
-        selected = bench.workspace.select(specs)
+        selected = bench.select(specs, hardware=hardware)
         found = check_specs(
             bench, selected, bench.wanted(generations), tools=tools, everything=not specs
         )

@@ -77,6 +77,14 @@ def test_archives_of_another_profile_lie_apart(shop: Path) -> None:
     assert first.read_bytes() != second.read_bytes()
 
 
+def test_a_check_judges_the_spec_as_it_is_on_that_profile(shop: Path) -> None:
+    small = ("check", "demo", "--no-tools", "--hardware", "rtx-5060-ti-16gb", "--output", "json")
+    found = olapps(*small, cwd=shop)
+    assert found.code == 1
+    assert "gpu-memory-exceeds-card" in {item["rule"] for item in found.json["findings"]}
+    assert olapps("check", "demo", "--no-tools", "--hardware", "rtx-3090", cwd=shop).code == 0
+
+
 def test_an_unknown_profile_is_named_with_the_nearest_one(shop: Path) -> None:
     wrong = olapps("render", "demo", "--hardware", "rtx-3900", "--out", "out", cwd=shop)
     assert wrong.code == 2
