@@ -14,6 +14,7 @@ from olares_apps.checks.platform import hydration_values, install_values
 from olares_apps.checks.prose import Prose
 from olares_apps.checks.rendering import Failure, Rendering, Template, Variant
 from olares_apps.checks.shape import as_list, as_map, as_maps, as_text, dig
+from olares_apps.checks.spec_servers import servers_of
 from olares_apps.errors import Problem
 from olares_apps.generations import GENERATIONS, Generation
 from olares_apps.helm import RenderedObject
@@ -380,6 +381,8 @@ class ChartContext(Placing):
     @cached_property
     def servers(self) -> Sequence[Server]:
         """Return the containers that run an inference server."""
+        if self.spec is not None:
+            return servers_of(self.objects, self.spec.spec)
         return servers(self.objects)
 
     @cached_property

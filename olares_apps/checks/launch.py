@@ -48,7 +48,8 @@ class Server:
 
     ``engine`` is ``llamacpp`` or ``vllm``, empty for one without flag tables. ``variables`` is
     the environment, ``script`` the start script, empty when the server is started directly.
-    ``command`` is None when its arguments could not be told.
+    ``command`` is None when its arguments could not be told. ``stated`` is the flag table of a
+    spec's engine, which knows better than the image.
     """
 
     workload: Workload
@@ -57,6 +58,7 @@ class Server:
     variables: Mapping[str, str]
     script: str
     command: Command | None
+    stated: TableMatch | None = None
 
     @property
     def argv(self) -> tuple[str, ...]:
@@ -70,9 +72,9 @@ class Server:
 
     @cached_property
     def table(self) -> TableMatch | None:
-        """Return the flag table of the image's build, None for an engine without tables."""
-        if not self.engine:
-            return None
+        """Return the flag table of the build, None for an engine without tables."""
+        if self.stated is not None or not self.engine:
+            return self.stated
         match = find_table(self.engine, self.container.image)
         return match if match.table else None
 
