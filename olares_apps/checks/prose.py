@@ -142,8 +142,11 @@ class Prose:
         """Return the quantisation labels of the model files."""
         names = [name for server in self.servers for name in server.model_names]
         if self.context.spec:
-            for file in self.context.spec.spec.model.files:
+            model = self.context.spec.spec.model
+            for file in model.files:
                 names += [file.file, file.quant or ""]
+            for repo in model.repos:
+                names += [repo.repo, repo.quant or ""]
         return frozenset(label for name in names for label in quant_labels(name))
 
     @cached_property

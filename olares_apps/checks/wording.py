@@ -21,7 +21,7 @@ class Wording:
     stand beside a number of tokens that is a context length, the first one at its end.
     ``native`` is about the model's own limit. Of ``port``, ``speed`` and ``draft`` the one
     group that matched is the number. ``speculation`` and ``cache`` say what a clause is about.
-    ``size`` has a number and a unit.
+    ``size`` has a number and a unit; ``gpu`` says that the GPU's memory is meant.
     """
 
     exempt: Pattern[str]
@@ -34,6 +34,7 @@ class Wording:
     speculation: Pattern[str]
     cache: Pattern[str]
     size: Pattern[str]
+    gpu: Pattern[str]
 
 
 CUT: Final = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n|(?<=\S) - |(?<=\S) — ")
@@ -74,6 +75,7 @@ _ENGLISH: Final = Wording(
     speculation=re.compile(r"mtp|draft|dflash|spec|eagle|n-max", re.IGNORECASE),
     cache=re.compile(r"\bKV\b|cache", _FLAGS),
     size=re.compile(r"(?<![\w.,-])(\d{1,4}(?:\.\d{1,2})?)\s?(GB|GiB)\b", re.ASCII),
+    gpu=re.compile(r"\b(?:GPU|VRAM|video memory|graphics memory)\b", _FLAGS),
 )
 _PIECE: Final = r"(?:个\s?)?(?:tokens?|词元|令牌)"
 _CHINESE: Final = Wording(
@@ -117,6 +119,7 @@ _CHINESE: Final = Wording(
         r"|(?:显存|内存)(?:占用|需求|需要|约|为|共|：|:|\s)*(\d{1,4}(?:\.\d{1,2})?)\s?(G)(?!\w)",
         re.ASCII,
     ),
+    gpu=re.compile(r"显存"),
 )
 WORDINGS: Final[Mapping[str, Wording]] = {"en-US": _ENGLISH, "zh-CN": _CHINESE}
 """The tables by the locale whose language they are in."""

@@ -243,7 +243,7 @@ CASES = {
         vllm_chart,
         swap(DEPLOYMENT, "v0.22.1-x86_64-cu129-ubuntu2404", "cu129-nightly-x86_64"),
         "image-public-fixed",
-        ("cu129-nightly-x86_64", "v0.33.0-x86_64-cu129"),
+        ("cu129-nightly-x86_64", "v0.22.1-x86_64-cu129-ubuntu2404"),
     ),
     "C132 an image that wants a newer driver": Case(
         vllm_chart,

@@ -207,6 +207,21 @@ CASES = {
         context={"spec": flagship_spec({"text.summary": "Needs 8 GB GPU."})},
         file="apps/qwen36-35b-a3b-mtp.yaml",
     ),
+    "C022 8 GB of GPU beside a host limit of 8 GiB": Case(
+        lambda: flagship({"resources.memory": "8Gi", "resources.memory_limit": "8Gi"}),
+        rule="text-size",
+        facts=("8 GB", "21.9"),
+        context={
+            "spec": flagship_spec(
+                {
+                    "resources.memory": "8Gi",
+                    "resources.memory_limit": "8Gi",
+                    "text.summary": "Needs 8 GB GPU.",
+                }
+            )
+        },
+        file="apps/qwen36-35b-a3b-mtp.yaml",
+    ),
     "C022 less host memory than the model has": Case(
         lambda: flagship({"resources.memory": "8Gi", "resources.memory_limit": "8Gi"}),
         rule="memory-limit-below-model",

@@ -38,6 +38,7 @@ WRONG = {
     "完整的 3 万上下文": ("text-context", "context 3 万"),
     "占用 12.5 GB 显存": ("text-size", "12.5 GB, config 21.9"),
     "占用12.5GB显存": ("text-size", "12.5 GB, config 21.9"),
+    "需要 24 GB 内存，40 GB 显存": ("text-size", "40 GB, config 21.9"),
     "显存需求：12G": ("text-size", "12 G, config 21.9"),
     "每秒 300 个词元": ("text-speed", "300 t/s, bench records first 252.6"),
     "每秒约 300 tokens": ("text-speed", "300 t/s"),
@@ -76,6 +77,9 @@ RIGHT = [
     "每秒 252.6 个词元，252 tokens/秒。",
     "端口 8000，监听 8000 端口。",
     "权重 17.2 GB，显存 24G，合计 21.9 GB。",
+    "内存 24 GB，最多 40 GB。",
+    "需要 40 GB 内存，21.9 GB 显存。",
+    "Needs 40 GB of RAM and 21.9 GB of GPU memory; 40 GB of RAM, 17.2 GB of VRAM.",
     "UD-Q3_K_XL 量化，KV 缓存 q4_0。",
     "推测解码，每步最多 3 个词元，草稿长度 3。",
     # What compares, tells history or speaks of something else claims nothing.

@@ -1,6 +1,6 @@
 """Objects beside the pods: Services, images, roles, and kinds that devices do not take."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from olares_apps.checks.context import ChartContext
@@ -147,18 +147,20 @@ def _image(context: ChartContext) -> Iterator[Found]:
         yield context.in_object(workload.item, message, "image:", hint=_QUOTE)
 
 
+# A tag that exists for a CUDA version: not every release is built for each of them.
+_VLLM_TAGS: Final[Mapping[str, str]] = {"12.9": "v0.22.1-x86_64-cu129-ubuntu2404"}
 _QUOTE: Final = "write one quoted string: registry/repository:tag"
 
 
 def _neighbours(context: ChartContext, container: Container) -> list[str]:
-    """Return known releases with the CUDA version of a floating tag, newest first."""
+    """Return tags that exist, of the CUDA version that a floating tag names if that is known."""
     name = parse_image(container.image)
     if name is None or "vllm" not in name.repository:
         return []
     cuda = cuda_of(name, None)
-    suffix = f"-x86_64-cu{cuda.replace('.', '')}" if cuda and "." in cuda else ""
-    releases = [build for build in known_builds("vllm") if "." in build]
-    return [f"v{build}{suffix}" for build in reversed(releases)]
+    if cuda is not None and cuda in _VLLM_TAGS:
+        return [_VLLM_TAGS[cuda]]
+    return [f"v{build}" for build in reversed(known_builds("vllm")) if "." in build]
 
 
 @rules.info(

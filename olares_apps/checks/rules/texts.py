@@ -8,7 +8,8 @@ from olares_apps.checks.context import ChartContext
 from olares_apps.checks.images import parse_image
 from olares_apps.checks.prose import Clause, kv_names, quant_labels
 from olares_apps.checks.rule import Found, Group, RuleBook
-from olares_apps.checks.shape import as_maps, as_text, dig, size
+from olares_apps.checks.shape import as_maps, as_text, dig
+from olares_apps.checks.sizes import known_sizes
 from olares_apps.checks.wording import WORDINGS, matches, mentions, number_of
 from olares_apps.checks.workloads import workloads
 
@@ -25,10 +26,12 @@ _BUILD: Final = re.compile(r"(?<![\w-])b\d{4,5}(?![\w])", re.ASCII)
 _IMAGE: Final = re.compile(r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+:[\w][\w.-]*", re.ASCII)
 _FLAG: Final = re.compile(r"(?<![!-~])[`'\"(（]*(--[a-z][a-z0-9-]+)[ =]([^\s`'\"),;，。；）、]+)")
 _TEN_THOUSAND: Final = "万"
-_AMOUNT: Final = re.compile(r"(?:required|limited)(?:Memory|Disk|Gpu|GPUMemory)")
 _GIB: Final = 2**30
 _GB: Final = 10**9
 _UNITS: Final = {"GB": (_GB,), "GiB": (_GIB,), "G": (_GB, _GIB)}
+_NEAR: Final = 14
+"""Characters around a size that say whose memory is meant."""
+_NEXT: Final = re.compile(r"[\d,，;；、+]| and | plus ")
 _ABOUT: Final = 0.05
 _ABOUT_WORDS: Final = ("about", "~", "\u2248", "around", "约")
 
@@ -249,14 +252,14 @@ def _size(context: ChartContext) -> Iterator[Found]:
     """Only with a spec; the card's and the host's memory count as known."""
     if context.spec is None:
         return
-    known = _known_sizes(context)
-    if not known:
+    if not known_sizes(context):
         return
     for clause in context.prose.clauses:
         for found in matches("size", clause.text):
             written, word = filter(None, found.groups())
             near = clause.text[max(0, found.start() - 8) : found.start()].lower()
             loose = any(about in near for about in _ABOUT_WORDS)
+            known = known_sizes(context, of_gpu=_is_of_gpu(clause.text, found))
             if any(
                 _close(float(written), amount / unit, written, loose)
                 for unit in _UNITS[word]
@@ -273,36 +276,15 @@ def _size(context: ChartContext) -> Iterator[Found]:
             )
 
 
+def _is_of_gpu(text: str, found: re.Match[str]) -> bool:
+    """Say whether the words beside a size, up to the next one, speak of the GPU."""
+    before = _NEXT.split(text[max(0, found.start() - _NEAR) : found.start()])[-1]
+    after = _NEXT.split(text[found.end() : found.end() + _NEAR])[0]
+    return mentions("gpu", before + found[0] + after)
+
+
 def _close(said: float, real: float, written: str, loose: bool) -> bool:
     return _rounds(written, real) or (loose and abs(said - real) <= real * _ABOUT)
-
-
-def _known_sizes(context: ChartContext) -> list[float]:
-    """Return every size in bytes that the spec, the chart or the device accounts for."""
-    if context.spec is None:
-        return []
-    spec = context.spec.spec
-    files = [float(file.size or (file.size_gb or 0) * _GB) for file in spec.model.files]
-    parts = [part.gb * _GB for part in spec.resources.gpu_memory_parts]
-    known = [sum(parts), *files, *parts, sum(files)]
-    resources = spec.resources
-    texts = [resources.memory, resources.memory_limit, resources.gpu_memory, resources.disk]
-    blocks = [
-        context.map_at("spec"),
-        *(e for _, e in as_maps(dig(context.manifest, "spec", "accelerator"))),
-    ]
-    for block in blocks:
-        texts += [value for key, value in block.items() if _AMOUNT.fullmatch(key)]
-    known += [float(amount) for text in texts if (amount := size(text)) is not None]
-    # Kubernetes counts in GiB, pages often call the same number GB.
-    known += [amount / _GIB * _GB for amount in known if amount % _GIB == 0]
-    profile = context.profile
-    if profile is not None:
-        known += [float(profile.reported_bytes), float(profile.usable_bytes)]
-        known += [round(profile.reported_bytes / _GIB) * float(_GB)]
-        known += [profile.usable_bytes / _GIB * _GB]
-        known += [float(profile.ram_gb * _GB)] if profile.ram_gb else []
-    return [amount for amount in known if amount]
 
 
 _ENTITY: Final = re.compile(r"&(?:amp|lt|gt|quot|apos|#3[49]|#x2[27]);")
