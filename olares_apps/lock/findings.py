@@ -11,7 +11,7 @@ from olares_apps.engines.llamacpp import LlamaCppSettings
 from olares_apps.errors import UnknownName
 from olares_apps.findings import Finding, Severity
 from olares_apps.fit.behaviours import BuildBehaviour
-from olares_apps.fit.mtp import MtpState, check_mtp
+from olares_apps.fit.mtp import MtpResult, MtpState, check_mtp
 from olares_apps.fit.sweep import Device, FileRow, largest_context, other_files
 from olares_apps.fit.verdict import (
     DEFAULT_THRESHOLDS,
@@ -83,9 +83,13 @@ def _model_files(spec: AppSpec[Any], lock: Lock) -> Iterator[Finding]:
         yield _finding(spec, "model-file", Severity.ERROR, error.message, error.hint or "")
     gated = [file.repo for file in lock.files if file.gated]
     gated += [item.repo for item in lock.repos if item.gated]
-    for repo in dict.fromkeys(gated):
+    token = spec.settings.get("HF_TOKEN")
+    for repo in dict.fromkeys(() if token and token.required else gated):
         message = f"repo {repo} is gated: each user must accept its terms and have a token"
-        hint = "say so in the text of the app; the chart passes the device's HF_TOKEN on"
+        hint = (
+            "add HF_TOKEN with required: true and a description to settings, so that nobody can "
+            "install the app without one, and say so in the text"
+        )
         yield _finding(spec, "model-file", Severity.WARNING, message, hint)
     for file in lock.files:
         for part in file.parts:
@@ -170,7 +174,7 @@ def _head(spec: AppSpec[Any], lock: Lock, case: FitCase) -> Iterator[Finding]:
     if not result.is_usable and (wants or result.blocks_start):
         open_ = result.state in _OPEN
         severity = Severity.WARNING if open_ else Severity.ERROR
-        hint = _head_hint(spec, lock, case.behaviour)
+        hint = _head_hint(spec, lock, case.behaviour, result)
         yield _finding(spec, "mtp-head", severity, "; ".join(result.reasons), hint)
     elif result.is_usable and not wants and case.request.speculation is None:
         message = f"{name} carries an MTP head that the settings do not use"
@@ -178,8 +182,15 @@ def _head(spec: AppSpec[Any], lock: Lock, case: FitCase) -> Iterator[Finding]:
         yield _finding(spec, "mtp-head", Severity.INFO, message, hint)
 
 
-def _head_hint(spec: AppSpec[Any], lock: Lock, behaviour: BuildBehaviour) -> str:
-    """Name alternatives that carry a usable head, else files that look as if they had one."""
+def _head_hint(spec: AppSpec[Any], lock: Lock, behaviour: BuildBehaviour, result: MtpResult) -> str:
+    """Name alternatives that carry the head, else files that look as if they had one.
+
+    Where the file has it, the build is what to change.
+    """
+    if result.state in _OPEN:
+        return "name a build that is known in engine.build, or try one prompt and look for draft_n"
+    if result.has_head:
+        return "choose an image of a build that drafts with this architecture"
     carriers = [
         f"{item.repo}/{item.file} ({item.size / 10**9:.1f} GB)"
         for item in lock.alternatives

@@ -227,3 +227,26 @@ def test_show_and_check_see_the_spec_with_its_lock(tmp_path):
         item["message"] for item in olapps("check", "--output", "json", cwd=root).json["findings"]
     ]
     assert any("29.3" in message and "17.2" in message for message in messages), messages
+
+
+def test_a_need_above_the_card_is_told_once_and_the_manifest_stays_within_it(tmp_path):
+    root = workspace(tmp_path, Q4)
+    found = olapps("check", "--output", "json", cwd=root).json["findings"]
+    errors = {item["rule"] for item in found if item["severity"] == "error"}
+    assert errors == {"model-fits"}
+
+
+@pytest.mark.parametrize(
+    ("stated", "rule", "word"),
+    [
+        ("1Gi", "gpu-need-understated", "1Gi is below the need 19.82GiB (estimated from"),
+        ("32Gi", "gpu-memory-exceeds-card", "32Gi > card 24463 MiB"),
+    ],
+)
+def test_c110_stated_gpu_memory_is_compared_with_the_estimate(tmp_path, stated, rule, word):
+    memory = ("engine:\n  type", f"resources:\n  gpu_memory: {stated}\nengine:\n  type")
+    root = workspace(tmp_path, Q3, FULL, MTP, memory)
+    outcome = olapps("check", "--output", "json", cwd=root)
+    assert outcome.code == 1
+    messages = [item["message"] for item in outcome.json["findings"] if item["rule"] == rule]
+    assert any(word in message for message in messages), outcome.json["findings"]

@@ -77,6 +77,10 @@ def test_a_build_nobody_looked_at_is_a_warning():
     image = image_of("registry.example.org/llama-server:custom")
     finding = only("mtp-head", findings(text, locked(Q3, images=[image])))
     assert finding.severity is Severity.WARNING
+    assert "engine.build" in finding.hint
+    old = sized(Q3, MTP, ("llama-server:b9600", "llama-server:b9101"))
+    image = image_of("registry.example.org/llama-server:b9101")
+    assert "choose an image" in only("mtp-head", findings(old, locked(Q3, images=[image]))).hint
 
 
 def test_cuda_newer_than_the_driver_is_an_error():
@@ -129,6 +133,17 @@ def test_a_contradiction_a_gated_repository_and_a_missing_digest_are_told():
     assert "17.2 GB" in messages[0]
     assert "is gated" in messages[1]
     assert "has no digest" in messages[2]
+
+
+def test_a_gated_repository_whose_token_is_required_needs_no_word():
+    lock = locked(gated=True)
+    token = "settings:\n  HF_TOKEN: {description: Token with access to the model, required: true}\n"
+    (warned,) = [item for item in findings(MINIMAL, lock) if item.rule == "model-file"]
+    assert "HF_TOKEN with required: true" in warned.hint
+    asked = spec_text(("engine:\n  type", f"{token}engine:\n  type"))
+    assert [item for item in findings(asked, lock) if item.rule == "model-file"] == []
+    optional = asked.replace("required: true", "required: false")
+    assert [item.rule for item in findings(optional, lock)].count("model-file") == 1
 
 
 def test_a_stated_memory_below_the_estimate_is_told():

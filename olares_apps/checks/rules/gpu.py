@@ -10,6 +10,7 @@ from olares_apps.checks.rule import Found, Group, RuleBook
 from olares_apps.checks.shape import as_map, as_maps, as_text, dig, size
 from olares_apps.checks.workloads import Workload, workloads
 from olares_apps.findings import Severity
+from olares_apps.lock.measured_memory import matching_figure
 from olares_apps.lock.need import known_need
 
 __all__ = ["rules"]
@@ -214,12 +215,17 @@ def _understated(context: ChartContext) -> Iterator[Found]:
     if need is None:
         return
     amount, parts = need
+    # A need above the card is told by model-fits; no manifest can ask for more than there is.
+    most = context.profile.usable_bytes if context.profile else amount
     for path, declared, text in _declared(context):
-        if declared + _GIB // 2 < amount:
+        if declared + _GIB // 2 < min(amount, most):
+            whole = -(-amount // _GIB)
             yield context.in_manifest(
                 f"{path[-1]} {text} is below the need {_gib(amount)}GiB ({parts})",
                 *path,
-                hint=f"write {-(-amount // _GIB)}Gi",
+                hint=f"write {whole}Gi"
+                if whole * _GIB <= most
+                else f"write {min(-(-amount // _MIB), most // _MIB)}Mi",
             )
     for workload, name, mib in _gpumem(context):
         if mib * _MIB + _GIB // 2 < amount:
@@ -239,7 +245,8 @@ def _need(context: ChartContext) -> tuple[int, str] | None:
     if context.profile is not None:
         known = known_need(spec, context.lock, context.profile)
         if known is not None:
-            return known, "measured, or estimated from the model's header"
+            measured = matching_figure(spec, context.profile)
+            return known, measured.provenance if measured else "estimated from the model's header"
     stated = spec.resources.gpu_memory_parts
     if stated:
         gigabytes = sum(part.gb for part in stated)
