@@ -19,9 +19,9 @@ const { values, positionals } = parseArgs({
   },
 });
 const days = Number(values.days);
-const unknown = values.scope.find((scope) => !["publish", "rollback"].includes(scope));
+const unknown = values.scope.find((scope) => !["publish", "rollback", "collect"].includes(scope));
 if (positionals.length !== 1 || !(days > 0) || unknown !== undefined) {
-  console.error("usage: node scripts/token.mjs NAME --days 90 --scope publish|rollback --app PREFIX");
+  console.error("usage: node scripts/token.mjs NAME --days 90 --scope publish|rollback|collect --app PREFIX");
   process.exit(2);
 }
 

@@ -2,27 +2,22 @@
  * Who may write. The secret TOKENS is a JSON list of
  * `{"name", "sha256", "scopes", "apps"?, "expires"}`: the digest of a bearer token in hex, what it
  * may do, the prefixes of the app names that it may change (none: every app), and until when.
- * Two valid entries stand side by side while a token is replaced.
+ * Two valid entries stand side by side while a token is replaced. A token that an identity provider
+ * has signed needs no entry (oidc.ts).
  */
 
 import { encode, hex } from "./bytes";
 import { refusal } from "./answers";
-import { type Env, LIMITS } from "./env";
+import type { Env } from "./env";
+import { addressOf, blockedFor, noteFailure } from "./failures";
+import { type Fetch, type Oidc, isSigned, parseOidc, verify } from "./oidc";
 import { digest, listOf, oneOf, type Shape, text } from "./shape";
+import { SCOPES, type Scope, type Token } from "./token";
 
-/**
- * `publish` moves apps up; `rollback` takes apps and versions away; `collect` removes what no kept
- * revision reaches.
- */
-export const SCOPES = ["publish", "rollback", "collect"] as const;
-export type Scope = (typeof SCOPES)[number];
+export type { Scope, Token };
 
-export interface Token {
-  readonly name: string;
+interface Entry extends Token {
   readonly sha256: string;
-  readonly scopes: readonly Scope[];
-  readonly apps?: readonly string[];
-  readonly expires: string;
 }
 
 const FIELDS: Readonly<Record<string, Shape>> = {
@@ -33,16 +28,19 @@ const FIELDS: Readonly<Record<string, Shape>> = {
   expires: text,
 };
 const OPTIONAL = new Set(["apps"]);
-const MINUTE = 60_000;
-const REMEMBERED = 10_000;
 
-let parsed: { secret: string; tokens: readonly Token[] | null } | null = null;
-const failures = new Map<string, { since: number; count: number }>();
+let parsed: { secret: string; tokens: readonly Entry[] | null } | null = null;
+let provider: { secret: string; oidc: Oidc | null } | null = null;
 
 /** Return the token that a request carries, or the response that refuses it. */
-export async function authenticate(request: Request, env: Env): Promise<Token | Response> {
+export async function authenticate(
+  request: Request,
+  env: Env,
+  fetcher: Fetch = (url) => fetch(url),
+): Promise<Token | Response> {
   const tokens = configured(env.TOKENS);
-  if (!tokens) {
+  const oidc = signedBy(env.OIDC);
+  if ((!tokens && env.TOKENS !== undefined) || (!tokens && !oidc)) {
     return refusal(503, {
       error: "publishing is not set up",
       message: "the secret TOKENS is missing or is not a list of tokens",
@@ -50,26 +48,43 @@ export async function authenticate(request: Request, env: Env): Promise<Token | 
     });
   }
   const now = Date.now();
-  // In-isolate: it slows a guesser down; 256 random bits are what keeps one out.
-  const client = request.headers.get("cf-connecting-ip") ?? "";
-  const wait = blockedFor(client, now);
-  if (wait > 0) {
-    return refusal(
-      429,
-      { error: "too many failed attempts", message: `try again in ${wait} s` },
-      { "retry-after": String(wait) },
-    );
-  }
+  const address = addressOf(request);
+  const wait = blockedFor(address, now);
+  if (wait > 0) return tooMany(wait);
   const sent = /^Bearer +(\S+)$/i.exec(request.headers.get("authorization") ?? "")?.[1];
-  const found = sent === undefined ? null : await match(sent, tokens);
-  if (found && Date.parse(found.expires) > now) return found;
-  if (sent !== undefined) noteFailure(client, now);
-  const message = found ? `the token ${found.name} expired` : "a valid bearer token is needed";
+  const found = sent === undefined ? null : await recognise(sent, tokens ?? [], oidc, now, fetcher);
+  if (found && typeof found === "object" && Date.parse(found.expires) > now) return found;
+  if (sent !== undefined && !(await noteFailure(address, now, env))) return tooMany(60);
+  const reason = typeof found === "string" ? found : "a valid bearer token is needed";
+  const message = found && typeof found === "object" ? `the token ${found.name} expired` : reason;
   return refusal(
     401,
     { error: "not authorised", message, hint: "put a valid token into OLAPPS_MARKET_TOKEN" },
     { "www-authenticate": "Bearer" },
   );
+}
+
+function tooMany(seconds: number): Response {
+  return refusal(
+    429,
+    { error: "too many failed attempts", message: `try again in ${seconds} s` },
+    { "retry-after": String(seconds) },
+  );
+}
+
+/** Return whose a token is, or why it is nobody's where that can be said. */
+async function recognise(
+  sent: string,
+  tokens: readonly Entry[],
+  oidc: Oidc | null,
+  now: number,
+  fetcher: Fetch,
+): Promise<Token | string | null> {
+  if (oidc && isSigned(sent)) {
+    const result = await verify(sent, oidc, now, fetcher);
+    return typeof result === "string" ? `the signed token is refused: ${result}` : result;
+  }
+  return match(sent, tokens);
 }
 
 /** Return the refusal for a token that lacks a scope, or null. */
@@ -93,9 +108,9 @@ export function forbidden(token: Token, what: string): Response {
   });
 }
 
-async function match(sent: string, tokens: readonly Token[]): Promise<Token | null> {
+async function match(sent: string, tokens: readonly Entry[]): Promise<Entry | null> {
   const mine = encode(hex(await crypto.subtle.digest("SHA-256", encode(sent))));
-  let found: Token | null = null;
+  let found: Entry | null = null;
   // Digests have one length, and every entry is compared whichever fits.
   for (const token of tokens) {
     if (crypto.subtle.timingSafeEqual(mine, encode(token.sha256))) found = token;
@@ -103,13 +118,19 @@ async function match(sent: string, tokens: readonly Token[]): Promise<Token | nu
   return found;
 }
 
-function configured(secret: string | undefined): readonly Token[] | null {
+function configured(secret: string | undefined): readonly Entry[] | null {
   if (secret === undefined) return null;
   if (parsed?.secret !== secret) parsed = { secret, tokens: parseTokens(secret) };
   return parsed.tokens;
 }
 
-function parseTokens(secret: string): readonly Token[] | null {
+function signedBy(secret: string | undefined): Oidc | null {
+  if (secret === undefined) return null;
+  if (provider?.secret !== secret) provider = { secret, oidc: parseOidc(secret) };
+  return provider.oidc;
+}
+
+function parseTokens(secret: string): readonly Entry[] | null {
   let value: unknown;
   try {
     value = JSON.parse(secret);
@@ -127,22 +148,5 @@ function parseTokens(secret: string): readonly Token[] | null {
     for (const name of given.keys()) if (!Object.hasOwn(FIELDS, name)) found.push(`${path}.${name}`);
     if (Number.isNaN(Date.parse(String(given.get("expires"))))) found.push(`${path}.expires`);
   })(value, "TOKENS", problems);
-  return problems.length === 0 ? (value as readonly Token[]) : null;
-}
-
-/** Return for how many seconds an address has to wait. */
-function blockedFor(client: string, now: number): number {
-  const entry = failures.get(client);
-  if (!entry || now - entry.since >= MINUTE || entry.count < LIMITS.failuresPerMinute) return 0;
-  return Math.ceil((MINUTE - (now - entry.since)) / 1000);
-}
-
-function noteFailure(client: string, now: number): void {
-  const entry = failures.get(client);
-  if (entry && now - entry.since < MINUTE) {
-    entry.count += 1;
-    return;
-  }
-  if (failures.size >= REMEMBERED) failures.clear();
-  failures.set(client, { since: now, count: 1 });
+  return problems.length === 0 ? (value as readonly Entry[]) : null;
 }

@@ -5,6 +5,10 @@ export interface Env {
   readonly MARKET: R2Bucket;
   /** Secret: JSON list of who may write, see auth.ts. Without it the market is read only. */
   readonly TOKENS?: string;
+  /** Secret: JSON of who may write with a token that a provider signed, see oidc.ts. */
+  readonly OIDC?: string;
+  /** Counts failed attempts for the whole location, see failures.ts; without it an isolate does. */
+  readonly FAILURES?: RateLimit;
   /** Seconds, as text, for which an isolate may use a head that it has read; at most 30. */
   readonly HEAD_CACHE_SECONDS?: string;
 }
