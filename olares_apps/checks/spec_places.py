@@ -54,6 +54,14 @@ _OF_CHART: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = {
     ("version",): ("version",),
     ("description",): ("text", "summary"),
 }
+# Part of a spec that may be left out -> the field that decides instead.
+_MADE_OF: Final = {
+    "resources": "engine",
+    "entrance": "title",
+    "releases": "version",
+    "locales": "text",
+    "website": "model",
+}
 _ROLES: Final = {"mmproj": "mmproj", "draft": "drafter"}
 
 
@@ -113,6 +121,12 @@ def variable_field(spec: AppSpec[Any], name: str) -> FieldPath | None:
 
 
 def line_in_spec(loaded: LoadedSpec, field: FieldPath, piece: str = "") -> int:
-    """Return the line of a field, or of a piece of its value; of the part above for a default."""
+    """Return the line of a field, or of a piece of its value.
+
+    A default stands nowhere: then it is the line of the part that leaves it out, or of the field
+    that the default is made of.
+    """
     spot = loaded.positions.inside(field, piece) if piece else None
+    if spot is None and loaded.positions.key(field[:1]) is None:
+        field = (_MADE_OF.get(str(field[0]), "app"),)
     return (spot or loaded.positions.nearest(field)).line

@@ -30,6 +30,10 @@ def test_a_lock_that_is_behind_its_spec_is_named_in_the_specs_file() -> None:
     findings = flagship().check(spec=flagship_spec(), lock=lock)
     assert rules_of(findings) == {"lock-stale", "image-exists"}
     assert {f.file for f in findings} == {"apps/qwen36-35b-a3b-mtp.yaml"}
+    lines = flagship_spec().text.splitlines()
+    places = {f.rule: lines[(f.line or 0) - 1].strip() for f in findings}
+    assert places["image-exists"] == f"image: {IMAGE}"
+    assert places["lock-stale"].startswith(("files:", "- repo: unsloth", "model:"))
     severities = {f.rule: f.severity for f in findings}
     assert severities == {"lock-stale": Severity.WARNING, "image-exists": Severity.ERROR}
 

@@ -3,11 +3,15 @@
 The judgements belong to ``olares_apps.lock.findings``; each of its rules is one rule here.
 """
 
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Iterator, Mapping
 from typing import Final
 
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.rule import Found, Group, RuleBook
+from olares_apps.findings import Finding
+from olares_apps.spec.loader import LoadedSpec
+from olares_apps.spec.positions import FieldPath
 
 __all__ = ["rules"]
 
@@ -22,16 +26,51 @@ _REASONS: Final = {
 }
 
 
+_DECIDES: Final[Mapping[str, FieldPath]] = {
+    "mtp-head": ("engine", "speculative"),
+    "model-file": ("model", "files"),
+    "image-exists": ("engine", "image"),
+    "lock-stale": ("model", "files"),
+}
+_DOTTED: Final = re.compile(r"\b(?:engine|model|resources)\.[a-z_]+(?:\.[a-z_]+)*")
+
+
 def _reporter(name: str) -> Callable[[ChartContext], Iterator[Found]]:
     """Return the function that reports the findings of one rule of the lock."""
 
     def report(context: ChartContext) -> Iterator[Found]:
-        file = str(context.spec.path) if context.spec else ""
         for item in context.lock_findings:
-            if item.rule == name:
-                yield Found(item.message, item.file or file, item.line, item.hint, item.severity)
+            if item.rule != name:
+                continue
+            if context.spec is None or item.file:
+                yield Found(item.message, item.file, item.line, item.hint, item.severity)
+            else:
+                field = _field(context.spec, item)
+                yield context.in_spec(item.message, field, hint=item.hint, severity=item.severity)
 
     return report
+
+
+def _field(loaded: LoadedSpec, finding: Finding) -> FieldPath:
+    """Return the field of the spec that a finding is about.
+
+    That is the one that its words name, then the model file or repository that they name, then
+    the one that decides such findings.
+    """
+    words = f"{finding.message} {finding.hint}"
+    for found in _DOTTED.findall(words):
+        path = tuple(found.split("."))
+        if loaded.positions.key(path):
+            return path
+    model = loaded.spec.model
+    named = {("files", index): item.file for index, item in enumerate(model.files)}
+    named |= {("repos", index): item.repo for index, item in enumerate(model.repos)}
+    for place, name in named.items():
+        if name in words:
+            return ("model", *place)
+    if finding.rule == "model-fits":
+        return ("engine", loaded.spec.engine.context_field)
+    return _DECIDES[finding.rule]
 
 
 for _name, _reason in _REASONS.items():
