@@ -66,7 +66,7 @@ class ContainerSettings(EngineSettings):
     )
     """Variables that keep what the server downloads (``model.repos``) on the model volume."""
     probe: Probe = Probe()
-    """How to ask whether the server is up."""
+    """Start-up and liveness of the server."""
 
     @property
     def context_tokens(self) -> int | None:

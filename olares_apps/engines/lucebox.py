@@ -28,7 +28,7 @@ CacheType = Literal["f16", "bf16", "q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "tq3_
 
 
 class LuceboxKv(Closed):
-    """Types of the KV cache."""
+    """Types of Lucebox's KV cache."""
 
     k: CacheType = "q4_0"
     """Type of the keys."""

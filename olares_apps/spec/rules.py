@@ -70,8 +70,9 @@ def _arguments(spec: "AppSpec[Any]") -> Iterator[Conflict]:
         if not match:
             continue
         path, flag = ("engine", "extra_args", index), match[0]
-        # Servers take _ for - in long names.
-        owner = reserved.get(flag.replace("_", "-") if flag.startswith("--") else flag)
+        # Servers take _ for - in long names, and some set one key of an option behind a dot.
+        name = flag.partition(".")[0].replace("_", "-") if flag.startswith("--") else flag
+        owner = reserved.get(name)
         if owner:
             field = f"set {owner} and " if _FIELD.fullmatch(owner) else ""
             yield Conflict(path, f"{flag} repeats what {owner} sets", f"{field}remove {flag} here")
