@@ -1,17 +1,14 @@
 """The local server: a real uvicorn that gives the same answers as the stored ones."""
 
-import contextlib
 import json
 import socket
 import subprocess
-import threading
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import httpx
 import pytest
-import uvicorn
+from support.serving import serving
 from support.specs import build_file_tree
 from support.workspaces import (
     DEMO,
@@ -25,29 +22,10 @@ from support.workspaces import (
 )
 
 from olares_apps.market.answers import MAX_BODY_BYTES, Answers
-from olares_apps.market.server import build_app
 from olares_apps.market.store import open_store
 from olares_apps.spec.types import app_id
 
 ID = app_id(DEMO)
-
-
-@contextlib.contextmanager
-def serving(address: str) -> Iterator[str]:
-    """Serve a store on a free loopback port while the block runs."""
-    listener = socket.create_server(("127.0.0.1", 0))
-    config = uvicorn.Config(build_app(open_store(address)), log_level="error", lifespan="off")
-    server = uvicorn.Server(config)
-    thread = threading.Thread(target=server.run, kwargs={"sockets": [listener]})
-    thread.start()
-    try:
-        while not server.started:
-            time.sleep(0.01)
-        yield f"http://127.0.0.1:{listener.getsockname()[1]}"
-    finally:
-        server.should_exit = True
-        thread.join(10)
-        listener.close()
 
 
 @pytest.fixture(scope="module")
