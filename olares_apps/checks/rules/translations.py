@@ -66,9 +66,10 @@ def _locale(context: ChartContext) -> Iterator[Found]:
             )
     for tag in sorted(folders - set(listed)):
         if listed:
-            yield Found(
+            yield context.in_manifest(
                 f"i18n/{tag} exists but spec.locale does not list {tag}",
-                context.translations[tag].file,
+                "spec",
+                "locale",
                 hint=f"add {tag} to spec.locale",
                 severity=Severity.WARNING,
             )
@@ -108,9 +109,10 @@ def _keys(context: ChartContext) -> Iterator[Found]:
             if as_text(dig(context.manifest, *path)) and not as_text(dig(document.data, *path))
         ]
         if missing:
-            yield Found(
-                f"locale {tag} has no {', '.join(missing)}: the default text is shown",
+            yield context.in_document(
                 document.file,
+                f"locale {tag} has no {', '.join(missing)}: the default text is shown",
+                (missing[0].partition(".")[0],),
                 hint="translate it, or repeat the default text",
                 severity=Severity.INFO,
             )
