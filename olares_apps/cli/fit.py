@@ -98,7 +98,7 @@ def command(
         (margins.error_below_mib if error_below is None else error_below) * _MIB,
         (margins.warn_below_mib if warn_below is None else warn_below) * _MIB,
     )
-    loaded = bench.workspace.select([name])[0]
+    loaded = bench.select([name], hardware=hardware)[0]
     spec, lock = loaded.spec, bench.lock(loaded)
     device = Device(load_profile(hardware or spec.hardware), thresholds)
     if spec.engine.type not in ("llamacpp", "vllm"):

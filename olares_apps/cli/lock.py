@@ -40,21 +40,27 @@ def command(
     Fetches sizes, digests, commits and GGUF headers from the model hub, and digests from image
     registries. Nothing that is locked already is asked for without --upgrade.
     """
-    from olares_apps.cli.workbench import open_workbench
+    from olares_apps.cli.workbench import all_facts, open_workbench
     from olares_apps.errors import SpecError, UsageError
     from olares_apps.lock.file import load_lock, lock_path, write_lock
-    from olares_apps.lock.gather import update_locks
+    from olares_apps.lock.gather import update_locks, with_variants
     from olares_apps.render.assemble import DOWNLOAD_IMAGE
+    from olares_apps.spec.loader import variant_of
 
     if names and everything:
         raise UsageError("give names or --all, not both")
     bench = open_workbench(root)
     top = bench.workspace.root
-    selected = bench.workspace.select(names)
+    selected = bench.select(names)
     todo = []
     for loaded in selected:
-        images = [loaded.spec.engine.image, *([DOWNLOAD_IMAGE] if loaded.spec.model.files else [])]
-        todo.append((loaded.spec, load_lock(top / loaded.path), images))
+        variants = [
+            variant_of(loaded, profile, facts=all_facts).spec for profile in loaded.spec.variants
+        ]
+        spec = with_variants(loaded.spec, variants)
+        images = [item.engine.image for item in (loaded.spec, *variants)]
+        images += [DOWNLOAD_IMAGE] if spec.model.files else []
+        todo.append((spec, load_lock(top / loaded.path), list(dict.fromkeys(images))))
     with open_gatherer(offline=offline) as gatherer, _progress() as progress:
         updates = update_locks(todo, gatherer, upgrade=upgrade, progress=progress)
     rows: list[dict[str, Any]] = []

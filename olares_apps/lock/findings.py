@@ -99,7 +99,6 @@ def _model_files(spec: AppSpec[Any], lock: Lock) -> Iterator[Finding]:
 
 
 def _stale(spec: AppSpec[Any], lock: Lock) -> Iterator[Finding]:
-    named = {(file.repo, file.file) for file in spec.model.files}
     for file in spec.model.files:
         entry = lock.file(file.repo, file.file)
         what = f"{file.repo}/{file.file}"
@@ -124,10 +123,6 @@ def _stale(spec: AppSpec[Any], lock: Lock) -> Iterator[Finding]:
     for other in spec.model.alternatives:
         if lock.alternative(other.repo, other.file) is None:
             message = f"the alternative {other.repo}/{other.file} is not in the lock"
-            yield _finding(spec, "lock-stale", Severity.WARNING, message, _LOCK)
-    for entry in lock.files:
-        if (entry.repo, entry.file) not in named:
-            message = f"the lock has {entry.repo}/{entry.file}, which the spec does not name"
             yield _finding(spec, "lock-stale", Severity.WARNING, message, _LOCK)
 
 

@@ -268,3 +268,29 @@ def test_a_bar_is_shown_on_a_terminal_and_only_there(root, monkeypatch):
     os.close(master)
     assert "3/3" in shown
     assert "\x1b" not in out.getvalue()
+
+
+def test_files_and_images_of_variants_are_locked_too(root, hub, registry):
+    registry.add_image("llama-server", "b9700", ImageBlobs({"amd64": []}))
+    spec = root / "apps/demo.yaml"
+    other = "Demo-35B-UD-Q4_K_XL.gguf"
+    spec.write_text(
+        f"{spec.read_text()}variants:\n  rtx-5090:\n    set:\n"
+        f"      model.files.0.file: {other}\n"
+        f"      engine.image: {registry.host}/llama-server:b9700\n"
+        "      engine.ctx: 65536\n"
+    )
+    good("lock", cwd=root)
+    lock = load_lock(spec)
+    assert lock is not None
+    assert [file.file for file in lock.files] == [FILE, other]
+    assert [item.image.rpartition(":")[2] for item in lock.images] == ["b9600", "b9700", "8.12.1"]
+    with untouched(root):
+        assert "0 facts asked for, 5 kept" in good("lock", cwd=root).out
+    here = good("fit", "demo", "--output", "json", cwd=root).json
+    there = olapps("fit", "demo", "--hardware", "rtx-5090", "--output", "json", cwd=root).json
+    assert (here["title"], here["build"]) == (FILE, "b9600")
+    assert (there["title"], there["build"], there["hardware"]) == (other, "b9700", "rtx-5090")
+    for more in ([], ["--hardware", "rtx-5090"]):
+        found = olapps("check", "--output", "json", *more, cwd=root).json["findings"]
+        assert [item for item in found if item["rule"] == "lock-stale"] == []

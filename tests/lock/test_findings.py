@@ -108,13 +108,8 @@ def test_an_image_for_another_architecture_is_an_error():
             locked(),
             "locked for revision main, not dev",
         ),
-        (
-            spec_text(("Demo-35B-UD-Q3_K_XL.gguf", "Other.gguf")),
-            lock_of(file_of(file="Other.gguf", size=Q3), file_of(), images=[image_of()]),
-            "which the spec does not name",
-        ),
     ],
-    ids=["none", "new-file", "revision", "left-over"],
+    ids=["none", "new-file", "revision"],
 )
 def test_a_lock_that_is_behind_its_spec_is_told(text, lock, word):
     finding = only("lock-stale", findings(text, lock))
