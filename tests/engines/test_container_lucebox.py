@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from support.container_specs import SPEECH, TREE
 from support.vllm_specs import vllm_spec
 
 from olares_apps.engines import container, lucebox
@@ -12,27 +13,6 @@ from olares_apps.engines.base import EngineFetch, Launch
 from olares_apps.engines.files import stored_files
 from olares_apps.engines.flags import check_argv, find_table, load_build
 from olares_apps.errors import RenderError, SpecError
-
-SPEECH: Mapping[str, Any] = {
-    "model.repos": [{"repo": "o/speech", "size_gb": 3.0}],
-    "engine": {
-        "type": "container",
-        "image": "docker.io/o/speech:1.2.3",
-        "command": ["python3", "-m", "speech"],
-        "args": ["--models", "{{ models }}/speech"],
-        "shm": "1Gi",
-        "scratch": ["/tmp/cache"],
-        "probe": {"path": "/", "seconds": 1860},
-    },
-}
-TREE: Mapping[str, Any] = {
-    "model.files": [
-        {"repo": "unsloth/Qwen3.6-27B-GGUF", "file": "Qwen3.6-27B-Q4_K_M.gguf", "size_gb": 16.0},
-        {"repo": "z-lab/Qwen3.6-27B-DFlash", "file": "model.safetensors", "role": "drafter"},
-        {"repo": "z-lab/Qwen3.6-27B-DFlash", "file": "config.json", "role": "extra"},
-    ],
-    "engine": {"type": "lucebox", "image": "docker.io/o/lucebox:v1.6.0"},
-}
 
 
 def run(stack: Mapping[str, Any], changes: Mapping[str, Any] | None = None) -> Launch:

@@ -131,6 +131,7 @@ def vllm_spec(stack: Mapping[str, Any], changes: Mapping[str, Any] | None = None
     base = {
         "app": "demovllmone",
         "title": "Demo vLLM One",
+        "text": {"summary": "A demo on your own device."},
         "model": {key: value for key, value in FLAGSHIP["model"].items() if key != "files"},
         "resources": {},
     }
