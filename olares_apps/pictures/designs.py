@@ -85,7 +85,9 @@ def draw_share(subject: Subject) -> bytes:
     canvas.box(96, 96, 256, 256, ground, 44)
     _emblem(canvas, subject, 96, 96, 256)
     for number, line in enumerate(_wrapped(subject.title, 66, 912)):
-        _text(canvas, line, 432, 134 + number * 112, 66, 9.5, _WHITE)
+        _text(
+            canvas, line, 432, 134 + number * 112, min(66.0, _fitting(line, 66, 912)), 9.5, _WHITE
+        )
     top = 452
     for number, (label, figure) in enumerate(subject.lines):
         x = 96 + number * 424

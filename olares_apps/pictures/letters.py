@@ -16,6 +16,7 @@ Point = tuple[float, float]
 _BEND: Final = 6  # straight pieces of a bend
 _GAP: Final = 2.6  # between glyphs, in units
 _SPACE: Final = 4.0
+_LONGEST: Final = 64
 
 # Glyph: (width in units, path).
 _GLYPHS: Final[dict[str, tuple[float, str]]] = {
@@ -77,8 +78,11 @@ _GLYPHS: Final[dict[str, tuple[float, str]]] = {
 
 
 def writable(text: str) -> str:
-    """Return the part of a text that has glyphs, in capitals, with single spaces."""
-    plain = unicodedata.normalize("NFKD", text).upper()
+    """Return the part of a text that has glyphs, in capitals, with single spaces.
+
+    What is too long to be read in a picture is cut off.
+    """
+    plain = unicodedata.normalize("NFKD", text[:_LONGEST]).upper()
     return " ".join("".join(c for c in plain if c in _GLYPHS or c == " ").split())
 
 
