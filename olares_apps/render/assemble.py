@@ -20,7 +20,7 @@ from olares_apps.render.pod import literal, pod_context
 from olares_apps.render.scalars import dump
 from olares_apps.render.templates import Templates
 from olares_apps.render.text import DEFAULT_LOCALE, page_texts
-from olares_apps.render.traits import Traits, traits_of
+from olares_apps.render.traits import Traits, runs_on_gpu, traits_of
 from olares_apps.spec.facts import facts as spec_facts
 from olares_apps.spec.models import AppSpec
 
@@ -173,7 +173,9 @@ class Renderable:
         """Return the chart's template files; a template that comes out empty gives no file."""
         context = self._context | {
             "scalable": traits.replicas,
-            "gpu": traits.gpu_inject if self._gpu else None,
+            "gpu": traits.gpu_inject
+            if self._gpu and runs_on_gpu(self.spec.support.accelerators, traits)
+            else None,
             "shared_models": traits.common_folder and self.spec.model.folder == "shared",
         }
         rendered = {

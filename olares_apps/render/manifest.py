@@ -11,9 +11,10 @@ from typing import Any, Final
 from olares_apps.generations import Generation
 from olares_apps.render.chart import Publisher
 from olares_apps.render.pod import service_name
+from olares_apps.render.resources import add
 from olares_apps.render.scalars import Data
 from olares_apps.render.text import PageText
-from olares_apps.render.traits import Traits
+from olares_apps.render.traits import Traits, runs_on_gpu
 from olares_apps.spec.models import AppSpec
 from olares_apps.spec.structure import Entrance, FurtherEntrance
 
@@ -32,8 +33,10 @@ NOT_INSTALLABLE: Final = "olapps/not-installable"
 
 _HUB: Final = "https://huggingface.co"
 _TITLE_CHARACTERS: Final = 30
-# Modes of cards with memory of their own; the others draw on the host's, and say no GPU memory.
+# Modes of cards with memory of their own, which alone state GPU memory, and of machines whose GPU
+# draws on the host's.
 _OWN_MEMORY: Final = ("nvidia", "amd-gpu")
+_ONE_MEMORY: Final = ("nvidia-gb10", "apple-m")
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,22 +174,33 @@ def _entrances(spec: AppSpec[Any]) -> list[Data]:
 def _resources(needs: Needs, traits: Traits, modes: Sequence[str]) -> dict[str, Data]:
     """Return the resources; ``modes`` are what a server with a GPU may run on.
 
-    Sources: the Olares contract, sections 5.3 and 5.5.
+    Where GPU and host draw on one memory, the GPU's need is part of that. Sources: the Olares
+    contract, sections 5.3 and 5.5.
     """
-    pairs = {"Cpu": needs.cpu, "Memory": needs.memory, "Disk": needs.disk}
+    if needs.gpu is None or not traits.accelerator:
+        flat = _pairs(needs, needs.memory)
+        if needs.gpu is None or not runs_on_gpu(modes, traits):
+            return flat
+        return flat | {"requiredGpu": needs.gpu[0], "limitedGpu": needs.gpu[1]}
+    required, limited = needs.gpu
+    together = (add(needs.memory[0], required), add(needs.memory[1], required))
+    gpu = {"requiredGPUMemory": required, "limitedGPUMemory": limited}
+    return {
+        "accelerator": [
+            {"mode": mode}
+            | _pairs(needs, together if mode in _ONE_MEMORY else needs.memory)
+            | (gpu if mode in _OWN_MEMORY else {})
+            for mode in modes
+        ]
+    }
+
+
+def _pairs(needs: Needs, memory: tuple[str, str]) -> dict[str, Data]:
+    pairs = {"Cpu": needs.cpu, "Memory": memory, "Disk": needs.disk}
     flat: dict[str, Data] = {}
     for name, (required, limited) in pairs.items():
         flat |= {f"required{name}": required, f"limited{name}": limited}
-    if needs.gpu is None:
-        return flat
-    if not traits.accelerator:
-        return flat | {"requiredGpu": needs.gpu[0], "limitedGpu": needs.gpu[1]}
-    gpu = {"requiredGPUMemory": needs.gpu[0], "limitedGPUMemory": needs.gpu[1]}
-    return {
-        "accelerator": [
-            {"mode": mode, **flat, **(gpu if mode in _OWN_MEMORY else {})} for mode in modes
-        ]
-    }
+    return flat
 
 
 def locale_file(title: str, text: PageText) -> dict[str, Data]:

@@ -11,7 +11,7 @@ from olares_apps.engines.base import EngineFetch, Launch, StoredFile
 from olares_apps.spec.models import AppSpec
 from olares_apps.spec.quantity import GIB, format_gib, parse_quantity
 
-__all__ = ["disk", "download_seconds", "gib_text", "gpu_memory", "server_memory"]
+__all__ = ["add", "disk", "download_seconds", "gib_text", "gpu_memory", "server_memory"]
 
 # GPU memory beside the weights when nothing better is known: KV cache, recurrent state, draft
 # context, compute buffers and the CUDA context. Measured for 27B to 35B hybrids with a 4-bit
@@ -38,8 +38,7 @@ def server_memory(spec: AppSpec[Any], launch: Launch) -> tuple[str, str]:
     stated = spec.resources
     if not launch.shm_mib:
         return stated.memory, stated.memory_limit
-    limit = parse_quantity(stated.memory_limit) + launch.shm_mib * _MIB
-    return stated.memory, _exact(limit)
+    return stated.memory, add(stated.memory_limit, f"{launch.shm_mib}Mi")
 
 
 def gpu_memory(
@@ -79,6 +78,11 @@ def gpu_memory(
             need = usable // GIB * GIB
     required = -(-need // GIB)
     return f"{required}Gi", f"{max(required, usable // GIB)}Gi"
+
+
+def add(one: str, other: str) -> str:
+    """Return the sum of two quantities in Kubernetes notation."""
+    return _exact(parse_quantity(one) + parse_quantity(other))
 
 
 def gib_text(quantity: str) -> str:

@@ -5,14 +5,14 @@ v2 without sub-charts: a linter of that time wants sub-charts there, the devices
 every public chart of that generation is made so.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
 from olares_apps.errors import RenderError
 from olares_apps.generations import Generation
 
-__all__ = ["SERVER", "Traits", "traits_of"]
+__all__ = ["SERVER", "Traits", "runs_on_gpu", "traits_of"]
 
 SERVER: Final = "server"
 """Name of the server's container; newer devices inject the GPU by container name."""
@@ -52,3 +52,11 @@ def traits_of(generation: Generation) -> Traits:
         return _TRAITS[generation.name]
     except KeyError:
         raise RenderError(f"no chart can be made for generation {generation.name}") from None
+
+
+def runs_on_gpu(modes: Sequence[str], traits: Traits) -> bool:
+    """Say whether a server that may run on these modes gets a GPU in charts of a generation.
+
+    Releases without accelerator modes know only cards of nvidia.
+    """
+    return any(mode != "cpu" for mode in modes) if traits.accelerator else "nvidia" in modes

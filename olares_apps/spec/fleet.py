@@ -61,7 +61,36 @@ def fleet_problems(specs: Iterable[LoadedSpec]) -> dict[str, SpecError]:
             problem = _problem(rule, group)
             for loaded in group:
                 found[loaded.name].append(problem)
+    for name, problem in _shared_files(fleet):
+        found[name].append(problem)
     return {name: SpecError(problems) for name, problems in sorted(found.items())}
+
+
+def _shared_files(fleet: Sequence[LoadedSpec]) -> Iterator[tuple[str, Problem]]:
+    """Yield what two apps would store under one name in the folder that all apps share.
+
+    Repository and revision are part of the place, so only another stored name can do that.
+    """
+    known: dict[tuple[str, str, str], tuple[str, LoadedSpec, int]] = {}
+    for loaded in fleet:
+        if loaded.spec.model.folder != "shared":
+            continue
+        for index, file in enumerate(loaded.spec.model.files):
+            place = (file.repo, file.revision, file.stored_as or file.file)
+            remote, first, at = known.setdefault(place, (file.file, loaded, index))
+            if remote == file.file:
+                continue
+            line = loaded.positions.nearest(["model", "files", index]).line
+            where = f"{first.path}:{first.positions.nearest(['model', 'files', at]).line}"
+            problem = Problem(
+                f"{file.file} would lie in the shared folder under the name of {remote}, {where}",
+                loaded.path,
+                line,
+                field=f"model.files.{index}.stored_as",
+                value=place[2],
+                hint="give it another name",
+            )
+            yield from ((spec.name, problem) for spec in (first, loaded))
 
 
 def _groups(rule: _Unique, fleet: Sequence[LoadedSpec]) -> Iterator[list[LoadedSpec]]:

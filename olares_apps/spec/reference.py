@@ -50,9 +50,9 @@ Facts, with their values in {example}:
 
 ## Settings of the owner
 
-What stands in `settings` appears in the app's settings on the device. With `field` it changes a value
-of the server's arguments; left empty, the spec's value counts. Without `field` the server gets the
-variable while it has a value.
+What stands in `settings` appears in the app's settings on the device. With `field` it changes a
+value of the server's arguments; left empty, the spec's value counts. Without `field` the server gets
+the variable while it has a value.
 
 ```yaml
 settings:
@@ -78,10 +78,11 @@ variants:
       model.files.0.size_gb: 11.5
 ```
 
-`olapps render NAME --hardware rtx-3090 --out DIR` renders it; `check` and `pack` take the option too. A
-variant is checked with the spec. Another file takes no size, quant, digest or revision over from the
-one it replaces, and stated GPU memory does not outlive a change of engine or model. On a profile
-without a variant only the budget differs. What is published is always the spec on its own profile.
+`olapps render NAME --hardware rtx-3090 --out DIR` renders it; `check` and `pack` take the option
+too. A variant is checked with the spec. Another file takes no size, quant, digest or revision over
+from the one it replaces, and stated GPU memory does not outlive a change of engine or model. On a
+profile without a variant only the budget differs. What is published is always the spec on its own
+profile.
 
 ## Fields
 """

@@ -481,6 +481,35 @@ def test_what_owners_may_set_is_declared_as_far_as_a_release_knows_it() -> None:
     assert not any({"regex", "options"} & item.keys() for item in old.values())
 
 
+def test_machines_with_one_memory_state_no_gpu_memory_and_all_of_it() -> None:
+    tree = make("other machines", NEW)
+    modes = {item["mode"]: item for item in tree.manifest["spec"]["accelerator"]}
+    assert tree.manifest["spec"]["supportArch"] == ["amd64", "arm64"]
+    for mode in ("nvidia", "amd-gpu"):
+        assert (modes[mode]["requiredMemory"], modes[mode]["requiredGPUMemory"]) == ("24Gi", "21Gi")
+    for mode in ("nvidia-gb10", "apple-m"):
+        assert (modes[mode]["requiredMemory"], modes[mode]["limitedMemory"]) == ("45Gi", "61Gi")
+        assert "requiredGPUMemory" not in modes[mode]
+    assert modes["cpu"]["requiredMemory"] == "24Gi"
+    old = make("other machines", OLD).manifest["spec"]
+    assert (old["requiredGpu"], old["supportArch"]) == ("21Gi", ["amd64", "arm64"])
+
+
+@pytest.mark.parametrize(
+    ("modes", "old_has_gpu", "new_has_gpu"),
+    [(["nvidia"], True, True), (["amd-gpu"], False, True), (["cpu"], False, False)],
+)
+def test_the_gpu_is_injected_where_a_mode_of_the_release_has_one(
+    modes: list[str], old_has_gpu: bool, new_has_gpu: bool
+) -> None:
+    for generation, has_gpu in ((OLD, old_has_gpu), (NEW, new_has_gpu)):
+        tree = chart({"support": {"accelerators": modes}}, generation)
+        assert (b"gpu-inject" in tree.files["templates/deployment.yaml"]) == has_gpu
+    assert ("requiredGpu" in chart({"support": {"accelerators": modes}}, OLD).manifest["spec"]) == (
+        old_has_gpu
+    )
+
+
 def test_a_mandatory_token_is_required() -> None:
     changes = {"settings": {"HF_TOKEN": {"description": "Gated model", "required": True}}}
     tree = chart(changes, NEW)

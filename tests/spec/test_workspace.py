@@ -261,3 +261,25 @@ def test_a_config_that_is_not_utf8_names_its_line(tmp_path: Path) -> None:
     build_file_tree(tmp_path, {"olapps.toml": b"schema = 1\n# \xff\n"})
     with pytest.raises(WorkspaceError, match=r"olapps\.toml:2"):
         load_config(tmp_path)
+
+
+def test_two_apps_that_share_a_folder_never_share_a_name_for_other_content(tmp_path: Path) -> None:
+    def shop(second_file: str, stored: str) -> list[str]:
+        shared = MINIMAL.replace("  files:\n", "  folder: shared\n  files:\n")
+        second = (
+            shared.replace("demoqwenone", "demosecond")
+            .replace("Demo Qwen One", "Demo Second")
+            .replace("alias: demo-qwen", "alias: demo-second")
+            .replace("Demo-35B-UD-Q3_K_XL.gguf", f"{second_file}\n      stored_as: {stored}")
+        )
+        root = tmp_path / second_file
+        build_file_tree(root, {"olapps.toml": CONFIG, "apps/a.yaml": shared, "apps/b.yaml": second})
+        broken = load_workspace(root, model=spec_model()).broken
+        return [str(problem) for error in broken.values() for problem in error.problems]
+
+    assert shop("Demo-35B-UD-Q3_K_XL.gguf", "Demo-35B-UD-Q3_K_XL.gguf") == []
+    found = shop("other.gguf", "Demo-35B-UD-Q3_K_XL.gguf")
+    assert len(found) == 2
+    assert found[0] == found[1]
+    assert "apps/b.yaml:17: model.files.0.stored_as: other.gguf would lie in the shared" in found[0]
+    assert "under the name of Demo-35B-UD-Q3_K_XL.gguf, apps/a.yaml:" in found[0]
