@@ -185,6 +185,24 @@ OF_THE_CHART = {
         "namespace-release",
         ['metadata: {name: stray, namespace: "{{ .Release.Namespace }}-extra"}'],
     ),
+    "an image that is a mapping": (
+        flagship,
+        swap(DEPLOYMENT, f'image: "{IMAGE}"', "image: {a: b}"),
+        "image-public-fixed",
+        ["image: {a: b}"],
+    ),
+    "an image that a template makes": (
+        plain_chart,
+        swap(DEPLOYMENT, '"docker.io/example/server:1.4.2"', '{{ print "a/b:" "latest" }}'),
+        "image-public-fixed",
+        ['image: {{ print "a/b:" "latest" }}'],
+    ),
+    "an argument that is no text": (
+        flagship,
+        swap(DEPLOYMENT, '            - "--jinja"\n', "            - false\n"),
+        "env-value-type",
+        ["- false"],
+    ),
     "a version": (
         plain_chart,
         swap("Chart.yaml", "version: '1.4.2'", "version: '1.4.3'"),

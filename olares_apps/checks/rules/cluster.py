@@ -141,10 +141,18 @@ def _image(context: ChartContext) -> Iterator[Found]:
                 "image:",
                 image,
                 hint=hint,
+                below=_image_line(context, workload, container),
                 field=context.field_of_image(container),
             )
             continue
-        yield context.in_object(workload.item, message, "image:", hint=_QUOTE)
+        where_it_stands = _image_line(context, workload, container)
+        yield context.in_object(workload.item, message, hint=_QUOTE, below=where_it_stands)
+
+
+def _image_line(context: ChartContext, workload: Workload, container: Container) -> tuple[str, ...]:
+    """Return the texts that lead to an image that is not written as it renders."""
+    written = container.image and container.image in context.text(workload.item.file)
+    return () if written else (f"name: {container.name}", "image:")
 
 
 # A tag that exists for a CUDA version: not every release is built for each of them.

@@ -126,6 +126,7 @@ def _types(context: ChartContext) -> Iterator[Found]:
                         f"argument {shown(word)} of container {container.name} must be string, got "
                         f"{_kind(word)}",
                         hint="put it in quotes",
+                        below=(f"name: {container.name}", "args:", _written(word)),
                     )
     for source in of_kind(context.objects, "ConfigMap", "Secret"):
         for field in ("data", "stringData"):
@@ -137,6 +138,11 @@ def _types(context: ChartContext) -> Iterator[Found]:
                         f"{key}:",
                         hint="put it in quotes",
                     )
+
+
+def _written(value: object) -> str:
+    """Return a value as YAML writes it."""
+    return "" if value is None else str(value).lower() if isinstance(value, bool) else str(value)
 
 
 def _kind(value: object) -> str:
