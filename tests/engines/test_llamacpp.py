@@ -1,13 +1,23 @@
 """llama.cpp: settings become the argument list that the server process receives."""
 
+import json
 from typing import Any, get_args
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from support.sample_specs import make_spec
 
 from olares_apps.engines.base import Launch
 from olares_apps.engines.files import stored_files
-from olares_apps.engines.flags import check_argv, check_launch, known_builds, load_build
+from olares_apps.engines.flags import (
+    ProblemKind,
+    check_argv,
+    check_launch,
+    known_builds,
+    load_build,
+    parse_argv,
+)
 from olares_apps.engines.llamacpp import ENGINE, LlamaCppSettings
 from olares_apps.engines.llamacpp_flavours import FLAVOURS
 from olares_apps.errors import RenderError
@@ -401,3 +411,47 @@ def test_every_flavour_names_tables_that_exist() -> None:
     for flavour in FLAVOURS.values():
         assert set(flavour.tables) <= set(known_builds("llamacpp"))
         assert set(flavour.binaries or ()) <= set(flavour.tables)
+
+
+SETTINGS = st.fixed_dictionaries(
+    {},
+    optional={
+        "ctx": st.integers(256, 262144),
+        "parallel": st.integers(1, 8),
+        "batch": st.integers(1, 4096),
+        "flash_attn": st.sampled_from(("on", "auto")),
+        "threads": st.integers(1, 64),
+        "reasoning": st.sampled_from(("on", "off", "auto")),
+        "cache_ram": st.integers(-1, 9999),
+        "kv_unified": st.booleans(),
+        "swa_full": st.booleans(),
+        "load_mode": st.sampled_from(("mmap", "no-mmap", "mlock", "no-mmap-mlock")),
+        "chat_template_args": st.dictionaries(
+            st.text(min_size=1, max_size=8),
+            st.none() | st.booleans() | st.integers(-9, 9) | st.text(max_size=12),
+            min_size=1,
+            max_size=3,
+        ),
+        "sampling": st.fixed_dictionaries(
+            {}, optional=dict.fromkeys(("temp", "top_p", "min_p"), st.floats(0, 1))
+        ),
+    },
+)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SETTINGS, st.sampled_from(known_builds("llamacpp")))
+def test_whatever_is_set_is_known_to_the_build(chosen: dict[str, Any], build: str) -> None:
+    changes = {f"engine.{name}": value for name, value in chosen.items()}
+    argv = flags({**changes, "engine.build": build, "engine.speculative": None})
+    table = load_build("llamacpp", build)
+    assert [
+        item for item in check_argv(argv, table) if item.kind is not ProblemKind.BAD_VALUE
+    ] == []
+    parsed = parse_argv(argv, table)
+    assert parsed.value("--ctx-size") == str(chosen.get("ctx", 262144))
+    if "chat_template_args" in chosen:
+        value = parsed.value("--chat-template-kwargs") or ""
+        assert json.loads(value) == chosen["chat_template_args"]
+    for name, number in chosen.get("sampling", {}).items():
+        assert float(parsed.value(f"--{name.replace('_', '-')}") or "") == number
