@@ -166,12 +166,13 @@ class Offline(FetchError):
 
 
 class ImageMissing(FetchError):
-    """An image or tag that the registry does not have."""
+    """An image or tag that the registry does not have; ``tag`` is one like it that it has."""
 
-    def __init__(self, image: str) -> None:
-        self.image = image
+    def __init__(self, image: str, tag: str | None = None) -> None:
+        self.image, self.tag = image, tag
         super().__init__(
-            f"the image {image} does not exist", hint="check registry, name and tag of the image"
+            f"the image {image} does not exist",
+            hint=f"the tag {tag} exists" if tag else "check registry, name and tag of the image",
         )
 
 

@@ -14,6 +14,7 @@ from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode, urlsplit
 
+from olares_apps.errors import FetchError, nearest
 from olares_apps.lock.cache import Cache
 from olares_apps.lock.errors import ImageDenied, ImageMissing, Offline, RegistryFailed
 from olares_apps.lock.image_name import ImageName, parse_image
@@ -42,6 +43,7 @@ _CHALLENGE: Final = re.compile(r'(\w+)="([^"]*)"')
 _CUDA: Final = re.compile(r"\d{1,2}\.\d{1,2}(?:\.\d{1,3})?")
 _REQUIRED: Final = re.compile(r"cuda>=(\d{1,2}\.\d{1,2})")
 _MOST_PLATFORMS: Final = 16
+_MOST_TAGS: Final = 1000
 
 Credentials = Callable[[ImageName], tuple[str, str] | None]
 
@@ -109,7 +111,10 @@ class _Visit:
         self._authorization: str | None = None
 
     def facts(self) -> ImageFacts:
-        digest, kind, top = self._manifest(self._name.reference)
+        try:
+            digest, kind, top = self._manifest(self._name.reference)
+        except ImageMissing:
+            raise ImageMissing(self._name.image, self._near_tag()) from None
         if kind in _INDEXES:
             listed = [item for item in _list(top, "manifests") if _is_runnable(item)]
             found = [self._platform(item) for item in listed[:_MOST_PLATFORMS]]
@@ -119,6 +124,20 @@ class _Visit:
             raise RegistryFailed(f"the image {self._name.image} has no Linux manifest")
         platforms = tuple(sorted(found, key=lambda item: (item.architecture, item.digest)))
         return ImageFacts(self._name.image, self._name.host, digest, platforms)
+
+    def _near_tag(self) -> str | None:
+        """Return the tag that the image has and that looks most like the wanted one."""
+        wanted = self._name.reference
+        if wanted.startswith("sha256:"):
+            return None
+        try:
+            answer = self._get(f"tags/list?n={_MOST_TAGS}", "application/json")
+            listed = json.loads(answer.content).get("tags")
+        except (FetchError, ValueError, AttributeError, RecursionError):
+            return None  # the answer to the question is known; this would only have helped
+        tags = [tag for tag in listed if isinstance(tag, str)] if isinstance(listed, list) else []
+        bare = wanted.removeprefix("v")
+        return next((tag for tag in (bare, f"v{bare}") if tag in tags), nearest(wanted, tags))
 
     def _platform(self, item: Mapping[str, Any]) -> PlatformFacts:
         digest, kind, manifest = self._manifest(str(item.get("digest")))

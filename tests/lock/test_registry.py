@@ -83,10 +83,15 @@ class TestReal:
     def test_a_digest_can_be_asked_for(self, real, ask):
         assert ask.image(f"{real.host}/{NAME}@{TWO.digest}").digest == TWO.digest
 
-    @pytest.mark.parametrize("image", [f"{NAME}:b9601", "owner/nothing:v1"])
-    def test_a_missing_tag_and_a_missing_image_are_told(self, real, ask, image):
-        with pytest.raises(ImageMissing, match="does not exist"):
+    @pytest.mark.parametrize(
+        ("image", "tag"),
+        [(f"{NAME}:b9601", TAG), ("owner/single:1", "v1"), ("owner/nothing:v1", None)],
+    )
+    def test_a_missing_tag_and_a_missing_image_are_told(self, real, ask, image, tag):
+        with pytest.raises(ImageMissing, match="does not exist") as caught:
             ask.image(f"{real.host}/{image}")
+        assert caught.value.tag == tag
+        assert (f"the tag {tag} exists" if tag else "check registry") in str(caught.value.hint)
 
 
 class TestFaults:
