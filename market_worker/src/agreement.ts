@@ -7,7 +7,7 @@
 import { same } from "./json";
 import type { Bytes } from "./bytes";
 import { decodes } from "./contract";
-import { FILES, PAGES, type Archive, type Files, type Revision, answerKey } from "./records";
+import { FILES, PAGES, PAGE_ROUTES, type Archive, type Files, type Revision, answerKey } from "./records";
 import { ANY, NONE, compare, parseVersion } from "./releases";
 import { prove, strict } from "./storage";
 
@@ -60,6 +60,7 @@ export function answerParts(
   return [
     part("files", common, (read) => {
       if (!same(read(FILES), filesAnswer(revision))) problems.push(`${FILES} is not that of the catalogue`);
+      if (common.length > 1) checkRoutes(revision, read(PAGE_ROUTES), problems);
     }),
     ...sets.map((set) => {
       const files = filesOf(set).map((file) => `${set}/${file}`);
@@ -71,9 +72,37 @@ export function answerParts(
 type Read = (path: string) => unknown;
 
 const EMPTY = new Uint8Array();
+const HTML = "text/html; charset=utf-8";
 
 function pagesOf(revision: Revision): readonly string[] {
   return Object.values(revision.apps).some((app) => app.page && app.state === "live") ? PAGES : [];
+}
+
+/** What is served to people is a page or picture of an app on offer, under its own path only. */
+function checkRoutes(revision: Revision, document: unknown, problems: string[]): void {
+  const { routes = {} } = (document ?? {}) as { readonly routes?: Readonly<Record<string, unknown>> };
+  const expected: Record<string, Readonly<Record<string, unknown>>> = {
+    "/": { answer: PAGES[1] },
+    "/leaderboard": { answer: PAGES[2] },
+  };
+  for (const [name, { page, state }] of Object.entries(revision.apps)) {
+    if (!page || state !== "live") continue;
+    expected[`/apps/${name}`] = { blob: page.html.sha256, type: page.html.type, csp: page.csp };
+    expected[`/share/${name}.png`] = { blob: page.share.sha256, type: page.share.type };
+  }
+  if (!same(Object.keys(expected).sort(), Object.keys(routes).sort())) {
+    problems.push(`${PAGE_ROUTES} does not name the pages on offer`);
+    return;
+  }
+  for (const [path, wanted] of Object.entries(expected)) {
+    const route = (routes[path] ?? {}) as Readonly<Record<string, unknown>>;
+    const { type, csp } = route;
+    const strictly = typeof csp === "string" && csp.startsWith("default-src 'none'");
+    const known = typeof type === "string" && (type === HTML || /^image\/(?:png|webp)$/.test(type));
+    if (!strictly || !known || !same({ ...route, ...wanted }, route)) {
+      problems.push(`${PAGE_ROUTES}: ${path} is not served as its app says`);
+    }
+  }
 }
 
 function filesAnswer(revision: Revision): Files {

@@ -16,6 +16,8 @@ export const CACHE = {
   // Names are immutable: other bytes under a known version are refused.
   forEver: "public, max-age=31536000, immutable",
   short: "public, max-age=300",
+  // A page may change with every publish; its digest saves the body.
+  askAgain: "no-cache",
 } as const;
 
 type Headers = Readonly<Record<string, string>>;

@@ -5,7 +5,8 @@ import { count, digest, listOf, mapOf, nullable, object, oneOf, type Shape, stru
 export const HEAD_KEY = "head.json";
 export const FILES = "files.json";
 /** The answers of the pages for people, there when at least one app on offer has one. */
-export const PAGES = ["pages.json", "pages/index.html", "pages/leaderboard.html"] as const;
+export const PAGE_ROUTES = "pages.json";
+export const PAGES = [PAGE_ROUTES, "pages/index.html", "pages/leaderboard.html"] as const;
 
 export interface Window {
   readonly name: string;
@@ -72,6 +73,13 @@ export interface Ledger {
   readonly app: string;
   readonly charts: Readonly<Record<string, Archive>>;
 }
+
+/** How a path for people is served: an answer of the revision or a blob, its type and its policy. */
+export type Routes = Readonly<Record<string, Route>>;
+export type Route = { readonly type: string; readonly csp: string } & (
+  | { readonly answer: string }
+  | { readonly answer?: undefined; readonly blob: string }
+);
 
 export interface Files {
   readonly ledgers: Readonly<Record<string, string>>;

@@ -36,6 +36,10 @@ route("GET", "/api/v2/browse/applications", applications);
 route("GET", "/api/:v{v[12]}/applications/:app{[a-z0-9]{1,30}}/chart", chart);
 route("GET", "/icons/:icon{[a-z0-9]{1,30}\\.(?:png|webp)}", icon);
 route("GET", "/health", health);
+route("GET", "/", page);
+route("GET", "/leaderboard", page);
+route("GET", "/apps/:app{[a-z0-9]{1,30}}", page);
+route("GET", "/share/:file{[a-z0-9]{1,30}\\.png}", page);
 
 /** Return the value of a query field; of a field that stands twice the last one counts. */
 function field(c: Ctx, name: string): string | undefined {
@@ -213,6 +217,26 @@ async function icon(c: Ctx): Promise<Response> {
     "content-type": stored.type,
     "cache-control": CACHE.short,
   });
+}
+
+/** Return a page for people or a picture of one, as the publisher prepared it. */
+async function page(c: Ctx): Promise<Response> {
+  const snapshot = await current(c);
+  if (!snapshot) return empty();
+  const { path } = c.req;
+  const routes = await snapshot.pages();
+  const found = Object.hasOwn(routes, path) ? routes[path] : undefined;
+  if (!found) return failure(404, "page not found", `${path}: no app here, or it has no page`);
+  const digest = found.answer === undefined ? found.blob : (snapshot.head.answers[found.answer] ?? "");
+  const body =
+    found.answer === undefined
+      ? await snapshot.blob(digest, path)
+      : await snapshot.answer(found.answer);
+  const kept = found.type.startsWith("image/")
+    ? { "cache-control": CACHE.short }
+    : { "cache-control": CACHE.askAgain, "referrer-policy": "no-referrer" };
+  const headers = { "content-security-policy": found.csp, "content-type": found.type, ...kept };
+  return file(c.req.raw, body, digest, headers);
 }
 
 async function health(c: Ctx): Promise<Response> {

@@ -3,7 +3,17 @@
 import { type Bytes, decode, sha256 } from "./bytes";
 import { LIMITS } from "./env";
 import { canonical } from "./json";
-import { FILES, HEAD_KEY, type Files, type Head, answerKey, blobKey, revisionKey } from "./records";
+import {
+  FILES,
+  HEAD_KEY,
+  PAGE_ROUTES,
+  type Files,
+  type Head,
+  type Routes,
+  answerKey,
+  blobKey,
+  revisionKey,
+} from "./records";
 
 /** An object that is missing, or does not hold what its name promises. */
 export class Damaged extends Error {}
@@ -154,6 +164,12 @@ export class Snapshot {
 
   blobDocument<T>(digest: string, what: string): Promise<T> {
     return readJson<T>(this.bucket, blobKey(digest), digest, what);
+  }
+
+  /** Return how the paths for people are served; none in a market without pages. */
+  async pages(): Promise<Routes> {
+    if (!Object.hasOwn(this.head.answers, PAGE_ROUTES)) return {};
+    return (await this.document<{ routes: Routes }>(PAGE_ROUTES)).routes;
   }
 
   files(): Promise<Files> {
