@@ -54,27 +54,25 @@ def gpu_memory(
 
     ``usable`` is what the hardware profile leaves to an app, in bytes; the limit is that,
     rounded down, or the need when the need is larger, so that the chart stays valid and a
-    check can name the misfit. The need is the stated one, else what the server takes whatever it
-    serves (``taken``, bytes), else the ``computed`` one (bytes; in MiB where the next whole GiB
-    would pass the card), else the sum of stated parts (GB), else the files that go to the GPU,
-    those of ``fetch`` included, plus a margin.
+    check can name the misfit. The need is the stated one, else the ``computed`` or measured one
+    (bytes; in MiB where the next whole GiB would pass the card), else what the server takes
+    whatever it serves (``taken``, bytes), else the sum of stated parts (GB), else the files that
+    go to the GPU, those of ``fetch`` included, plus a margin.
     """
     stated = spec.resources
     if stated.gpu_memory:
         need = parse_quantity(stated.gpu_memory)
-    elif taken is not None:
-        return _exact(taken), _exact(max(taken, usable // GIB * GIB))
-    elif computed is not None:
-        return _exact(computed), _exact(max(computed, usable // GIB * GIB))
+    elif (known := taken if computed is None else computed) is not None:
+        return _exact(known), _exact(max(known, usable // GIB * GIB))
     elif stated.gpu_memory_parts:
         need = round(sum(part.gb for part in stated.gpu_memory_parts) * 10**9)
     else:
         loaded = [(item.about, _ON_GPU[item.role]) for item in files if item.role in _ON_GPU]
         if fetch:
             loaded.append((fetch.size, _ON_GPU["target"]))
-        known = all(size is not None for size, _ in loaded)
+        is_complete = all(size is not None for size, _ in loaded)
         need = round(sum((size or 0) * factor for size, factor in loaded)) + _BESIDE_WEIGHTS
-        if not known:
+        if not is_complete:
             need = usable // GIB * GIB
     required = -(-need // GIB)
     return f"{required}Gi", f"{max(required, usable // GIB)}Gi"

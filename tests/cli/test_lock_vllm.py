@@ -246,3 +246,6 @@ def test_a_measured_figure_wins_over_the_bound(build, hub):
     report = good("fit", "demo", "--output", "json", cwd=root).json
     assert report["verdict"]["state"] == "fits"
     assert findings(root, "model-fits") == []
+    good("render", "demo", cwd=root)
+    manifest = next((root / "charts/olares-1.12.3").rglob("OlaresManifest.yaml")).read_text()
+    assert "requiredGpu: 21Gi" in manifest.replace('"', "")
