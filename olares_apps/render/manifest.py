@@ -66,7 +66,8 @@ def website(spec: AppSpec[Any], publisher: Publisher) -> str:
     """Return the home page: the spec's own, else the model's repository, else the market."""
     if spec.website:
         return spec.website
-    return f"{_HUB}/{spec.target.repo}" if spec.target else publisher.website
+    target = spec.target or next(spec.repos("target"), None)
+    return f"{_HUB}/{target.repo}" if target else publisher.website
 
 
 def chart_yaml(

@@ -148,3 +148,14 @@ def test_lucebox_is_judged_by_its_own_table() -> None:
     assert "did you mean --budget?" in unknown.message
     # Which commit an image was built from is not known, so the table is a guess.
     assert unknown.severity is Severity.INFO
+
+
+def test_the_page_leads_to_the_repository_that_the_server_downloads() -> None:
+    manifest = make_tree(NEW, spec=vllm_spec(DFLASH)).manifest
+    text = manifest["spec"]["fullDescription"]
+    assert manifest["spec"]["website"] == (
+        "https://huggingface.co/cyankiwi/gemma-4-26B-A4B-it-AWQ-4bit"
+    )
+    assert "- Repository: `cyankiwi/gemma-4-26B-A4B-it-AWQ-4bit`, AWQ-INT4, 17.0 GB" in text
+    assert "- Draft model: `z-lab/gemma-4-26B-A4B-it-DFlash`, 0.9 GB" in text
+    assert "- Share of the card: the server takes 92 % of its memory" in text
