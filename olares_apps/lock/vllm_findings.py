@@ -1,16 +1,19 @@
 """What a vLLM spec and the checkpoint in its lock say about each other."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
 from olares_apps.engines.flags import find_table
 from olares_apps.engines.flags.conflicts import check_quantization
 from olares_apps.engines.flags.parse import parse_argv
+from olares_apps.engines.flags.tables import build_of_image
 from olares_apps.engines.vllm_settings import VllmSettings
 from olares_apps.findings import Finding, Severity
 from olares_apps.fit.mtp import vllm_head
 from olares_apps.fit.sweep import Device
 from olares_apps.fit.verdict import FitState
+from olares_apps.fit.vllm_budget import stricter_between
 from olares_apps.lock.model import Checkpoint, Lock
 from olares_apps.lock.vllm_need import is_mtp, vllm_case
 from olares_apps.spec.models import AppSpec
@@ -88,3 +91,28 @@ def _budget(spec: AppSpec[Any], lock: Lock, device: Device) -> Iterator[Finding]
         yield Finding("model-fits", severity, reason, app=spec.app, hint=hint)
     for note in (*verdict.warnings, *case.notes):
         yield Finding("model-fits", Severity.INFO, note, app=spec.app)
+    is_sure = verdict.state is FitState.FITS
+    for change in _stricter(spec):
+        severity = Severity.INFO if is_sure else Severity.WARNING
+        hint = "start it once on the new version before it is published"
+        yield Finding("model-fits", severity, change, app=spec.app, hint=hint)
+
+
+def _stricter(spec: AppSpec[Any]) -> list[str]:
+    """Return why what was measured on an older version may not start on the spec's."""
+    here = _version(spec.engine.build or spec.engine.image)
+    found = []
+    for record in spec.bench:
+        there = _version(record.image)
+        if here and there:
+            found += [
+                f"{why} (record {record.id} is of {there[0]}.{there[1]})"
+                for why in stricter_between(there, here)
+            ]
+    return found
+
+
+def _version(name: str) -> tuple[int, int] | None:
+    build = build_of_image("vllm", name)
+    found = re.match(r"(\d+)\.(\d+)", build.name) if build else None
+    return (int(found[1]), int(found[2])) if found else None

@@ -122,6 +122,20 @@ def test_c121_a_length_that_no_cache_has_room_for(build):
     assert "max_model_len 131072 needs KV 10.0GiB, available 5.2GiB to 6.6GiB" in message
 
 
+def test_c121_a_record_of_a_version_that_counted_less_is_no_proof(build):
+    root = build()
+    spec = root / "apps/demo.yaml"
+    record = (
+        "bench:\n  - {id: old, ctx: 8192, tps: 50.0, protocol: {prompt: a, tokens: 100}, "
+        "image: 'docker.io/vllm/vllm-openai:v0.19.1', model_file: x, source: a run}\n"
+    )
+    spec.write_text(spec.read_text() + record)
+    ((severity, message),) = findings(root, "model-fits")
+    assert severity == "info"
+    assert "vLLM 0.21: CUDA graphs are counted before" in message
+    assert "record old is of 0.19" in message
+
+
 def test_c123_a_share_that_is_not_free(build):
     ((severity, message),) = findings(build(share="0.99"), "model-fits")
     assert severity == "error"
