@@ -481,6 +481,29 @@ def test_what_owners_may_set_is_declared_as_far_as_a_release_knows_it() -> None:
     assert not any({"regex", "options"} & item.keys() for item in old.values())
 
 
+def test_a_setting_reaches_a_value_inside_a_json_argument() -> None:
+    engine = {
+        "type": "vllm",
+        "image": "docker.io/vllm/vllm-openai:v0.22.1-x86_64-cu129-ubuntu2404",
+        "max_model_len": 32768,
+        "gpu_memory_utilization": 0.9,
+        "speculative": {"method": "mtp", "num_speculative_tokens": 3},
+    }
+    field = "engine.speculative.num_speculative_tokens"
+    spec = make_spec(
+        {
+            "model.files": [],
+            "model.repos": [{"repo": "o/m", "size_gb": 18.5}],
+            "engine": engine,
+            "settings": {"DRAFT": {"field": field, "description": "Draft", "min": 1, "max": 4}},
+        }
+    )
+    tree = render_chart(spec, NEW, version="1.0.0", publisher=PUBLISHER, templates=load_templates())
+    text = tree.files["templates/deployment.yaml"].decode()
+    assert r'"{\"method\":\"mtp\",\"num_speculative_tokens\":$(DRAFT)}"' in text
+    assert '(.Values.olaresEnv).DRAFT | default "3" | quote' in text
+
+
 def test_machines_with_one_memory_state_no_gpu_memory_and_all_of_it() -> None:
     tree = make("other machines", NEW)
     modes = {item["mode"]: item for item in tree.manifest["spec"]["accelerator"]}
