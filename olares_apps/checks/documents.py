@@ -6,7 +6,7 @@ from typing import Any
 
 from olares_apps.errors import Problem
 from olares_apps.helm import YamlError
-from olares_apps.helm.yamlio import load_yaml
+from olares_apps.helm.yamlio import read_yaml
 
 __all__ = ["Document", "Unreadable", "read_document"]
 
@@ -34,7 +34,7 @@ class Document:
 def read_document(path: str, text: str, *, may_be_empty: bool = True) -> Document:
     """Return a YAML file's data, or the problem that it has none for."""
     try:
-        data = load_yaml(text, file=path)
+        data = read_yaml(text, file=path)
     except YamlError as error:
         return Document(path, text, problem=error.problem)
     if data is None:

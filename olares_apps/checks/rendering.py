@@ -98,8 +98,9 @@ class Template:
 _NOTHING: Final = TemplateUses((), (), (), ())
 
 
+@lru_cache(maxsize=32)
 def read_template(path: str, text: str) -> Template:
-    """Return what a template uses, without running it."""
+    """Return what a template uses, without running it; generations share some of them."""
     if "{{" not in text:
         return Template(path, text, _NOTHING)
     try:

@@ -1,13 +1,13 @@
 """Applying rules: all findings of a chart or a fleet, in a stable order."""
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Final
 
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.documents import Unreadable
 from olares_apps.checks.fleet import Fleet
-from olares_apps.checks.rule import Found, Group, Rule
+from olares_apps.checks.rule import Applies, Found, Group, Rule
 from olares_apps.checks.table import RULES, get_rule
 from olares_apps.errors import UsageError
 from olares_apps.findings import Finding, Severity
@@ -43,11 +43,9 @@ def run_rules(
     if context.listing is not None and not context.listing.is_complete:
         # What was not read would be taken for missing.
         rules = [rule for rule in rules if rule.group is Group.ARCHIVE]
+    applies = {kind for kind in Applies if kind.to(context)}
     found = [
-        finding
-        for rule in rules
-        if rule.applies.to(context)
-        for finding in _findings(rule, context)
+        finding for rule in rules if rule.applies in applies for finding in _findings(rule, context)
     ]
     return _sorted(lower(found, severities or {}))
 
@@ -72,22 +70,20 @@ def _selected(select: Collection[str] | None, groups: Collection[Group] | None) 
     return [rule for rule in rules if rule.group is not Group.FLEET]
 
 
-def _findings(rule: Rule, context: ChartContext) -> Iterator[Finding]:
-    for count, found in enumerate(dict.fromkeys(_checked(rule, context))):
-        if count == MOST_PER_RULE:
-            yield _finding(
-                rule, context, Found(f"and more: only the first {MOST_PER_RULE} are listed")
-            )
-            return
-        yield _finding(rule, context, found)
-
-
-def _checked(rule: Rule, context: ChartContext) -> Iterator[Found]:
-    """Yield what a rule finds until it needs what cannot be read."""
+def _findings(rule: Rule, context: ChartContext) -> list[Finding]:
+    found: dict[Found, None] = {}
     try:
-        yield from rule.check(context)
+        for item in rule.check(context):
+            found[item] = None
+            if len(found) > MOST_PER_RULE:
+                break
     except Unreadable:
-        return
+        pass  # it needs what cannot be read; what it found before still holds
+    findings = [_finding(rule, context, item) for item in list(found)[:MOST_PER_RULE]]
+    if len(found) > MOST_PER_RULE:
+        more = Found(f"and more: only the first {MOST_PER_RULE} are listed")
+        findings.append(_finding(rule, context, more))
+    return findings
 
 
 def _finding(rule: Rule, context: ChartContext | None, found: Found) -> Finding:

@@ -1,5 +1,6 @@
 """Several processes for work over many specs, where the system can fork."""
 
+import gc
 import multiprocessing
 import os
 from collections.abc import Callable, Sequence
@@ -29,11 +30,15 @@ def fan_out(work: Callable[[Item], Result], items: Sequence[Item]) -> list[Resul
         return [work(item) for item in items]
     global _job
     _job = (work, items)
+    # What is there already stays: looking through it again and again would copy its pages.
+    gc.collect()
+    gc.freeze()
     try:
         with multiprocessing.get_context("fork").Pool(cores) as pool:
             results = pool.map(_do, range(len(items)), chunksize=_CHUNK)
     finally:
         _job = None
+        gc.unfreeze()
     return [value if done else work(items[i]) for i, (done, value) in enumerate(results)]
 
 

@@ -12,7 +12,7 @@ from olares_apps.helm.calls import CallFailed
 from olares_apps.helm.errors import ChartError
 from olares_apps.helm.semver_range import parse_version
 from olares_apps.helm.values import lookup_path
-from olares_apps.helm.yamlio import Numbers, load_yaml
+from olares_apps.helm.yamlio import read_yaml
 
 __all__ = ["Chart", "decode_text", "load_chart"]
 
@@ -106,12 +106,9 @@ def load_chart(files: Mapping[str, bytes], *, path: str = "", depth: int = 0) ->
     )
 
 
-# Every pass over a chart loads it again; what these return is only read.
-
-
 @lru_cache(maxsize=16)
 def _load_metadata(content: bytes, file: str) -> Mapping[str, Any]:
-    metadata = load_yaml(decode_text(file, content), file=file)
+    metadata = read_yaml(decode_text(file, content), file=file)
     if not isinstance(metadata, dict):
         raise ChartError(f"{file}: not a mapping")
     for key in ("apiVersion", "name", "version"):
@@ -131,9 +128,9 @@ def _load_metadata(content: bytes, file: str) -> Mapping[str, Any]:
     return metadata
 
 
-@lru_cache(maxsize=16)
 def _load_values(content: bytes, file: str) -> Mapping[str, Any]:
-    values = load_yaml(decode_text(file, content), file=file, numbers=Numbers.FLOAT64)
+    # Whole numbers become floats where values are laid over each other.
+    values = read_yaml(decode_text(file, content), file=file)
     if values is not None and not isinstance(values, dict):
         raise ChartError(f"{file}: not a mapping")
     return values or {}

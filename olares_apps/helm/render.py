@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Mapping, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from fnmatch import translate
@@ -18,7 +19,7 @@ from olares_apps.helm.profiles import HYDRATION, Profile
 from olares_apps.helm.semver_range import parse_version, version_matches
 from olares_apps.helm.syntax import Definition, Parsed
 from olares_apps.helm.values import coalesce_values, drop_removed, merge_values, to_go
-from olares_apps.helm.yamlio import load_yaml, to_yaml
+from olares_apps.helm.yamlio import read_yaml, to_yaml
 
 __all__ = ["KUBE_VERSION", "render_chart", "render_text"]
 
@@ -310,7 +311,7 @@ def _hydrate(
     run: _Run, files: Mapping[str, bytes], given: dict[str, Any], release: _Release
 ) -> dict[str, str]:
     defaults = _hydration_values(files)
-    metadata = load_yaml(decode_text("Chart.yaml", files.get("Chart.yaml", b"")), file="Chart.yaml")
+    metadata = read_yaml(decode_text("Chart.yaml", files.get("Chart.yaml", b"")), file="Chart.yaml")
     known = metadata if isinstance(metadata, dict) else {}
     facts = release.as_map()
     context = Struct(
@@ -348,10 +349,10 @@ def _hydration_values(files: Mapping[str, bytes]) -> dict[str, Any]:
     if not candidates:
         return {}
     path = candidates[0]
-    values = load_yaml(decode_text(path, files[path]), file=path, yes_is_bool=False)
+    values = read_yaml(decode_text(path, files[path]), file=path, yes_is_bool=False)
     if values is not None and not isinstance(values, dict):
         raise ChartError(f"{path}: not a mapping")
-    return values or {}
+    return deepcopy(values) or {}
 
 
 def _is_hydrated(path: str) -> bool:

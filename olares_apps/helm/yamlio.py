@@ -14,6 +14,7 @@ from collections.abc import Callable
 from copy import deepcopy
 from decimal import Decimal
 from enum import Enum
+from functools import lru_cache
 from math import isfinite
 from pathlib import PurePosixPath
 from typing import Any
@@ -25,10 +26,11 @@ from olares_apps.helm.errors import YamlError
 from olares_apps.helm.goformat import go_float
 from olares_apps.helm.govalues import NIL, Struct, check_size
 
-__all__ = ["Numbers", "from_json", "load_yaml", "to_json", "to_yaml"]
+__all__ = ["Numbers", "from_json", "load_yaml", "read_yaml", "to_json", "to_yaml"]
 
 _MAX_NODES = 200_000
 _MAX_DEPTH = 200
+_KEPT_CHARACTERS = 2**15
 _NULLS = frozenset({"", "~", "null", "Null", "NULL"})
 _TRUE = frozenset("true True TRUE y Y yes Yes YES on On ON".split())
 _FALSE = frozenset("false False FALSE n N no No NO off Off OFF".split())
@@ -81,6 +83,21 @@ def load_yaml(
         message = f"not YAML: the character {chr(error.character)!r} is not allowed"
         line, column = text.count("\n", 0, error.position) + first_line, None
     raise YamlError(Problem(message, file=PurePosixPath(file), line=line, column=column))
+
+
+def read_yaml(text: str, *, file: str, yes_is_bool: bool = True) -> Any:
+    """Read like :func:`load_yaml`; the same text gives the same object, which nobody may change.
+
+    Every pass over a chart reads the same few short files again.
+    """
+    if len(text) > _KEPT_CHARACTERS:
+        return load_yaml(text, file=file, yes_is_bool=yes_is_bool)
+    return _read_kept(text, file, yes_is_bool)
+
+
+@lru_cache(maxsize=64)
+def _read_kept(text: str, file: str, yes_is_bool: bool) -> Any:
+    return load_yaml(text, file=file, yes_is_bool=yes_is_bool)
 
 
 def _digits(text: str) -> str:
