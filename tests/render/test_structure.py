@@ -245,6 +245,9 @@ def test_a_device_would_refuse_what_its_author_calls_not_installable() -> None:
     assert problems == []
     found = install_problems(tree.app, hydrated, NEW.first, str(NEW.first))
     assert found == [f"is not installable: {reason}"]
+    assert hydrated.manifest["spec"]["fullDescription"].startswith(
+        f"**Cannot be installed**: {reason}\n\n"
+    )
 
 
 @pytest.mark.parametrize("key", CASES, ids=IDS)
