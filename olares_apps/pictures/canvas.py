@@ -5,7 +5,7 @@ and not the area. All arithmetic that decides a pixel ends in whole numbers.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import chain, pairwise
+from itertools import chain, groupby, pairwise
 from math import inf, sqrt
 from typing import Final
 
@@ -54,6 +54,40 @@ class Canvas:
             near = [piece for piece in pieces if piece.top < row + 1 and piece.bottom > row]
             heights = [row + (cut + 0.5) / _CUTS for cut in range(_CUTS)] if near else []
             self._paint(row, [_joined([p.cut(y) for p in near]) for y in heights], colour)
+
+    def mask(self) -> list[list[tuple[int, int, int]]]:
+        """Return where something was drawn: per row (first pixel, how many, how much of 16).
+
+        For a canvas on which white was drawn on black.
+        """
+        amounts = [colour[0] * _STEPS // 255 for colour in self._colours]
+        rows = []
+        for row in self._rows:
+            runs, at = [], 0
+            for index, same in groupby(row):
+                length = len(list(same))
+                if amounts[index]:
+                    runs.append((at, length, amounts[index]))
+                at += length
+            rows.append(runs)
+        return rows
+
+    def stamp(
+        self, mask: Sequence[Sequence[tuple[int, int, int]]], x: int, y: int, colour: Colour
+    ) -> None:
+        """Draw a mask in a colour, its upper left corner at (x, y)."""
+        full = self._index(colour)
+        for number, runs in enumerate(mask, start=y):
+            if not 0 <= number < self.height:
+                continue
+            pixels = self._rows[number]
+            for first, length, step in runs:
+                start, end = max(x + first, 0), min(x + first + length, self.width)
+                if step == _STEPS and start < end:
+                    pixels[start:end] = bytes([full]) * (end - start)
+                    continue
+                for pixel in range(start, end):
+                    pixels[pixel] = self._mixed(pixels[pixel], colour, step)
 
     def png(self) -> bytes:
         """Return the finished file."""

@@ -13,7 +13,7 @@ from hashlib import sha256
 from typing import Final
 
 from olares_apps.pictures.canvas import Canvas, Colour
-from olares_apps.pictures.letters import lines, measure, writable
+from olares_apps.pictures.letters import measure, writable, write
 
 __all__ = ["ICON_SIZE", "SHARE_SIZE", "Subject", "draw_icon", "draw_share"]
 
@@ -85,19 +85,19 @@ def draw_share(subject: Subject) -> bytes:
     canvas.box(96, 96, 256, 256, ground, 44)
     _emblem(canvas, subject, 96, 96, 256)
     for number, line in enumerate(_wrapped(subject.title, 66, 912)):
-        _text(
+        write(
             canvas, line, 432, 134 + number * 112, min(66.0, _fitting(line, 66, 912)), 9.5, _WHITE
         )
     top = 452
     for number, (label, figure) in enumerate(subject.lines):
         x = 96 + number * 424
-        _text(canvas, label, x, top, 22, 3.2, bar)
-        _text(canvas, figure, x, top + 56, min(58.0, _fitting(figure, 58, 376)), 7.5, _WHITE)
+        write(canvas, label, x, top, 22, 3.2, bar)
+        write(canvas, figure, x, top + 56, min(58.0, _fitting(figure, 58, 376)), 7.5, _WHITE)
     if subject.share is not None:
         canvas.box(96, 672, 1248, 44, _mix(ground, (0, 0, 0), 0.2), 22)
         canvas.box(96, 672, max(1248 * min(subject.share, 1.0), 44), 44, bar, 22)
     if subject.market:
-        _text(
+        write(
             canvas, subject.market, 96, 788, min(28.0, _fitting(subject.market, 28, 1248)), 3.6, bar
         )
     return canvas.png()
@@ -109,10 +109,10 @@ def _emblem(canvas: Canvas, subject: Subject, x: float, y: float, side: float) -
     mark = subject.family[:2]
     height = min(92.0, _fitting(mark, 92, 184))
     left = 36 if subject.size else (256 - measure(mark, height)) / 2
-    _text(canvas, mark, x + left * unit, y + 42 * unit, height * unit, 17 * unit, _WHITE)
+    write(canvas, mark, x + left * unit, y + 42 * unit, height * unit, 17 * unit, _WHITE)
     if subject.size:
         height = min(34.0, _fitting(subject.size, 34, 184))
-        _text(canvas, subject.size, x + 36 * unit, y + 166 * unit, height * unit, 6 * unit, _WHITE)
+        write(canvas, subject.size, x + 36 * unit, y + 166 * unit, height * unit, 6 * unit, _WHITE)
     if subject.share is not None:
         full = 184 * unit
         canvas.box(
@@ -126,12 +126,6 @@ def _emblem(canvas: Canvas, subject: Subject, x: float, y: float, side: float) -
             bar,
             7 * unit,
         )
-
-
-def _text(
-    canvas: Canvas, text: str, x: float, y: float, height: float, pen: float, colour: Colour
-) -> None:
-    canvas.strokes(lines(text, x, y, height), pen, colour)
 
 
 def _fitting(text: str, height: float, width: float) -> float:

@@ -6,11 +6,12 @@ is written with capitals, accents are dropped, and what has no glyph is left out
 """
 
 import unicodedata
-from collections.abc import Iterator
-from functools import cache
+from functools import cache, lru_cache
 from typing import Final
 
-__all__ = ["lines", "measure", "writable"]
+from olares_apps.pictures.canvas import Canvas, Colour
+
+__all__ = ["measure", "writable", "write"]
 
 Point = tuple[float, float]
 _BEND: Final = 6  # straight pieces of a bend
@@ -92,14 +93,29 @@ def measure(text: str, height: float) -> float:
     return (sum(widths) + _GAP * max(len(widths) - 1, 0)) * height / 10
 
 
-def lines(text: str, x: float, y: float, height: float) -> Iterator[list[Point]]:
-    """Yield the pen lines of a text whose capitals' upper left corner is at (x, y)."""
+def write(
+    canvas: Canvas, text: str, x: float, y: float, height: float, pen: float, colour: Colour
+) -> None:
+    """Write a text whose capitals' upper left corner is at (x, y), with a pen ``pen`` wide."""
     scale = height / 10
     for char in writable(text):
         if char != " ":
-            for line in _lines(char):
-                yield [(x + px * scale, y + py * scale) for px, py in line]
+            mask, margin = _mask(char, round(height, 1), pen)
+            canvas.stamp(mask, round(x) - margin, round(y) - margin, colour)
         x += ((_SPACE if char == " " else _GLYPHS[char][0]) + _GAP) * scale
+
+
+@lru_cache(maxsize=1024)
+def _mask(char: str, height: float, pen: float) -> tuple[list[list[tuple[int, int, int]]], int]:
+    """Return a glyph drawn once, and how far it reaches above and left of its corner."""
+    scale, margin = height / 10, int(pen / 2 + height / 8) + 1
+    wide, high = (int(size * scale) + 2 * margin + 1 for size in (_GLYPHS[char][0], 10))
+    canvas = Canvas(wide, high, (0, 0, 0))
+    lines = [
+        [(margin + px * scale, margin + py * scale) for px, py in line] for line in _lines(char)
+    ]
+    canvas.strokes(lines, pen, (255, 255, 255))
+    return canvas.mask(), margin
 
 
 @cache
