@@ -60,6 +60,8 @@ def pod_context(
     # A server that loads for itself does so inside its start-up probe.
     waiting = launch.probe.load_seconds + (download_seconds if fetch else 0)
     checked = [config, carried, download] + ([mounts] if mounts else [])
+    scratch = _scratch(launch)
+    _check_places(spec, [*scratch, *mounts])
     return {
         "app": spec.app,
         "image": spec.engine.image,
@@ -74,7 +76,7 @@ def pod_context(
         "download": download,
         "assets": carried,
         "mounts": mounts,
-        "scratch": _scratch(launch),
+        "scratch": scratch,
         "shm_mib": launch.shm_mib,
         "volumes": [
             {"key": _SOURCES[item.source], "folder": item.folder, "mounts": item.mounts}
@@ -215,6 +217,21 @@ def _scratch(launch: Launch) -> list[str]:
                 hint="name an absolute folder that holds nothing else, for example /cache",
             )
     return list(launch.scratch)
+
+
+def _check_places(spec: AppSpec[Any], taken: Sequence[str]) -> None:
+    """Raise SpecError for a folder of the spec where the server has something else mounted.
+
+    The API takes no pod that mounts two volumes at one path.
+    """
+    for index, volume in enumerate(spec.volumes):
+        for number, folder in enumerate(volume.mounts):
+            if folder in taken:
+                field = f"volumes.{index}.mounts.{number}"
+                raise SpecError(
+                    [Problem(f"the server has something else at {folder}", field=field)],
+                    hint="choose another folder",
+                )
 
 
 def _permissions(spec: AppSpec[Any], launch: Launch) -> dict[str, Any] | None:

@@ -51,8 +51,8 @@ Facts, with their values in {example}:
 ## Settings of the owner
 
 What stands in `settings` appears in the app's settings on the device. With `field` it changes a
-value of the server's arguments; left empty, the spec's value counts. Without `field` the server gets
-the variable while it has a value.
+value of the server's arguments; left empty, the spec's value counts. Without `field` the server
+gets the variable while it has a value.
 
 ```yaml
 settings:

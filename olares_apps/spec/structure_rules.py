@@ -35,6 +35,8 @@ def _services(spec: "AppSpec[Any]") -> Iterator[Conflict]:
         if len(f"{spec.app}-{service.name}") > _LONGEST_NAME:
             message = f"{spec.app}-{service.name} is longer than {_LONGEST_NAME} characters"
             yield Conflict((*path, "name"), message)
+        if service.name.endswith("-"):
+            yield Conflict((*path, "name"), f"{service.name} ends with a hyphen")
         if service.name in _OWN_NAMES:
             yield Conflict((*path, "name"), f"{service.name} is a name of the chart's own parts")
     yield from _repeated("services", "name", (item.name for item in spec.services))
@@ -97,6 +99,8 @@ def _init(spec: "AppSpec[Any]") -> Iterator[Conflict]:
                 f"devices refuse init containers of {registry}",
                 "use an image of docker.io, best one of docker.io/beclab",
             )
+        if step.name.endswith("-"):
+            yield Conflict(("init", index, "name"), f"{step.name} ends with a hyphen")
         if step.name in _OWN_NAMES:
             yield Conflict(("init", index, "name"), f"{step.name} is a container of the chart")
     yield from _repeated("init", "name", (item.name for item in spec.init))

@@ -361,6 +361,13 @@ def test_any_text_survives_as_a_mounted_file(text: str) -> None:
     assert list(item["data"].values()) == [text]
 
 
+def test_a_folder_where_the_server_has_something_else_is_refused() -> None:
+    volume = {"source": "app-data", "folder": "a", "mounts": ["/a", "/cache"]}
+    with pytest.raises(SpecError, match="something else at /cache") as caught:
+        chart({"volumes": [volume], "engine.slot_save_path": "/cache"}, NEW)
+    assert caught.value.problems[0].field == "volumes.0.mounts.1"
+
+
 def test_files_that_no_config_map_can_carry_are_refused() -> None:
     spec = make_spec({"config_files": {"/app/f": "f"}})
     with pytest.raises(RenderError, match="workspace files f have 1048577 bytes together, limit"):

@@ -158,6 +158,7 @@ def test_a_setting_within_its_ends_loads() -> None:
             "port: 2",
             "a is also that of services.0",
         ),
+        ("services:\n  - {name: a-, port: 1}\n", "name: a-", "a- ends with a hyphen"),
         ("entrance: {service: studio}\n", "service:", "there is no service studio"),
         (
             "entrances:\n  - {name: demoqwenone, title: Other}\n",
