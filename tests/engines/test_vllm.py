@@ -350,7 +350,7 @@ CHOSEN = st.fixed_dictionaries(
 )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(CHOSEN, st.sampled_from(("0.22.1", "0.33.0")))
 def test_whatever_is_set_arrives_as_it_was_set(chosen: dict[str, Any], build: str) -> None:
     changes = {f"engine.{name}": value for name, value in chosen.items()}
