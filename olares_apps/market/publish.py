@@ -3,7 +3,13 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from olares_apps.errors import ArchiveError, Conflict, MarketError, VersionRefused
+from olares_apps.errors import (
+    ArchiveError,
+    CheckFailed,
+    Conflict,
+    OlappsError,
+    VersionRefused,
+)
 from olares_apps.market import canonical, objects
 from olares_apps.market.candidates import Candidate
 from olares_apps.market.commit import (
@@ -84,8 +90,9 @@ def publish(
     keeps its last good entry and the others are published; without it nothing is. ``restores``
     is the revision whose content the candidates are, for the history.
 
-    Raises VersionRefused or ArchiveError when an app is refused, Conflict when one is refused
-    because somebody else published it meanwhile, MarketError and StoreCorrupt from the store.
+    Raises VersionRefused, ArchiveError or CheckFailed when an app is refused, Conflict when one is
+    refused because somebody else published it meanwhile, MarketError and StoreCorrupt from the
+    store.
     """
     hands = hands or Hands()
     plans: list[Plan] = []
@@ -115,13 +122,17 @@ def publish(
     return _report(store, plans[-1], done)
 
 
-def refusal_error(refused: Sequence[Step]) -> MarketError:
+def refusal_error(refused: Sequence[Step]) -> OlappsError:
     """Return the error that tells why apps were refused, one line each."""
     lines = [f"{step.app}: {step.reason}" for step in refused]
     hint = next((step.hint for step in refused if step.hint), None)
-    broken = any(step.refusal is Refusal.ARCHIVE for step in refused)
-    kind = ArchiveError if broken else VersionRefused
-    return kind("\n".join(lines), hint=hint)  # type: ignore[return-value]
+    kinds = {step.refusal for step in refused}
+    kind: type[OlappsError] = VersionRefused
+    if Refusal.ARCHIVE in kinds:
+        kind = ArchiveError
+    elif kinds == {Refusal.NOT_INSTALLABLE}:
+        kind = CheckFailed
+    return kind("\n".join(lines), hint=hint)
 
 
 def _report(store: Store, planned: Plan, done: Committed) -> PublishReport:
