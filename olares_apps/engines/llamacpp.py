@@ -33,8 +33,8 @@ class Speculative(Closed):
 
     method: Literal["mtp", "draft", "eagle3", "dflash", "ngram-simple", "ngram-mod", "ngram-cache"]
     """Where drafts come from: the model's own MTP head, a drafter file, or the prompt."""
-    n_max: Annotated[int, Field(ge=1, le=64)]
-    """Most tokens drafted per step."""
+    n_max: Annotated[int, Field(ge=1, le=64)] | None = None
+    """Most tokens drafted per step; by default the build's choice."""
     n_min: Annotated[int, Field(ge=0, le=64)] | None = None
     """Fewest tokens worth drafting."""
     kv: KvTypes | None = None
@@ -291,7 +291,7 @@ class LlamaCpp(Engine[LlamaCppSettings]):
             "build": spelling_of(settings.build_name).build,
             "flavour": flavour_of(settings.build_name, settings.flavour).name,
             "draft_method": settings.speculative.method if settings.speculative else "",
-            "draft_n": settings.speculative.n_max if settings.speculative else 0,
+            "draft_n": (settings.speculative.n_max or 0) if settings.speculative else 0,
         }
 
 
@@ -330,7 +330,9 @@ def _speculative(
     kind = spelling.method(method)
     if kind:
         line.add("--spec-type", kind)
-    line.add(spelling.draft_length(method, "n_max"), str(settings.n_max), key="SPEC_DRAFT_N_MAX")
+    if settings.n_max is not None:
+        flag = spelling.draft_length(method, "n_max")
+        line.add(flag, str(settings.n_max), key="SPEC_DRAFT_N_MAX")
     if settings.n_min is not None:
         line.add(spelling.draft_length(method, "n_min"), str(settings.n_min))
     if drafter:
