@@ -63,7 +63,7 @@ def _differences(
 
 def _is_build(engine: EngineSettings, name: str) -> bool:
     """Return whether two names, of which one may be an image, mean the same known build."""
-    mine = build_of_image(engine.type, engine.build or engine.image)
+    mine = build_of_image(engine.type, engine.build_name)
     return mine is not None and mine == build_of_image(engine.type, name)
 
 

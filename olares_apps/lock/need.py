@@ -104,7 +104,7 @@ def fit_case(
     mmproj, drafter = locked.get("mmproj"), locked.get("drafter")
     size = mmproj.size if mmproj else _stated_size(spec, "mmproj")
     request = memory_request(settings, mmproj_bytes=size)
-    behaviour = behaviour_named(settings.build or settings.image)
+    behaviour = behaviour_named(settings.build_name)
     return FitCase(facts, request, behaviour, drafter.facts if drafter else None)
 
 

@@ -41,7 +41,7 @@ def vllm_findings(
 def _quantisation(
     spec: AppSpec[Any], settings: VllmSettings, checkpoint: Checkpoint
 ) -> Iterator[Finding]:
-    table = find_table("vllm", settings.build or settings.image).table
+    table = find_table("vllm", settings.build_name).table
     if settings.quantization is None or table is None:
         return
     parsed = parse_argv(["--quantization", settings.quantization], table)
@@ -100,7 +100,7 @@ def _budget(spec: AppSpec[Any], lock: Lock, device: Device) -> Iterator[Finding]
 
 def _stricter(spec: AppSpec[Any]) -> list[str]:
     """Return why what was measured on an older version may not start on the spec's."""
-    here = _version(spec.engine.build or spec.engine.image)
+    here = _version(spec.engine.build_name)
     found = []
     for record in spec.bench:
         there = _version(record.image)
