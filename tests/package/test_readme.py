@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from olares_apps.cli import app, market
+from olares_apps.cli import app, image, market
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -43,8 +43,9 @@ def test_the_tour_prints_what_the_readme_shows(tmp_path: Path) -> None:
 
 
 def test_every_command_has_a_line_in_the_readme() -> None:
-    names = [f"olapps {name}" for name in app.COMMANDS if name != "market"]
-    names += [f"olapps market {name}" for name in market.COMMANDS]
+    groups = {"market": market.COMMANDS, "image": image.COMMANDS}
+    names = [f"olapps {name}" for name in app.COMMANDS if name not in groups]
+    names += [f"olapps {group} {name}" for group, names in groups.items() for name in names]
     rows = re.findall(r"^\| `(olapps [a-z]+(?: [a-z]+)?)", README, re.MULTILINE)
     assert sorted(rows) == sorted(names)
 
