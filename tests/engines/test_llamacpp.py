@@ -191,6 +191,15 @@ def test_a_drafter_is_named_with_its_own_settings() -> None:
     ]
 
 
+def test_the_draft_length_may_be_left_to_the_build() -> None:
+    changes = {"model.files": [TARGET, DRAFTER], "engine.speculative": {"method": "draft"}}
+    result = launch(changes)
+    assert after(list(result.argv), "--spec-type") == "draft-simple"
+    assert "--spec-draft-n-max" not in result.argv
+    assert "SPEC_DRAFT_N_MAX" not in result.config
+    assert ENGINE.facts(make_spec(changes))["draft_n"] == 0
+
+
 def test_draft_lengths_of_lookup_methods_have_their_own_flags() -> None:
     argv = flags({"engine.speculative": {"method": "ngram-mod", "n_max": 64, "n_min": 48}})
     assert after(argv, "--spec-ngram-mod-n-max") == "64"
