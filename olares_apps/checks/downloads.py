@@ -4,6 +4,7 @@ import re
 import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import PurePosixPath
+from posixpath import join, normpath
 from typing import Final
 
 from olares_apps.checks.shape import as_text, dig
@@ -41,7 +42,7 @@ def row_targets(variables: Mapping[str, str]) -> frozenset[str] | None:
     cells = [row.split("|") for row in rows.splitlines() if row.strip()]
     if not cells or not folder.startswith("/") or any(len(row) != 6 for row in cells):
         return None
-    return frozenset(str(PurePosixPath(folder) / row[3]) for row in cells)
+    return frozenset(normpath(join(folder, row[3])) for row in cells)
 
 
 def script_targets(script: str, variables: Mapping[str, str]) -> frozenset[str] | None:
@@ -191,11 +192,11 @@ def place_on_volume(workload: Workload, container: Container, path: str) -> str 
     folder, mount = best
     volume = as_text(mount.get("name"))
     source = workload.volumes.get(volume, {})
-    rest = PurePosixPath(as_text(mount.get("subPath"))) / path.removeprefix(folder).lstrip("/")
+    rest = join(as_text(mount.get("subPath")), path.removeprefix(folder).lstrip("/"))
     host = as_text(dig(source, "hostPath", "path"))
     claim = as_text(dig(source, "persistentVolumeClaim", "claimName"))
     if host:
-        return f"host:{PurePosixPath(host) / rest}"
+        return f"host:{normpath(join(host, rest))}"
     if claim:
-        return f"claim:{claim}/{rest}"
-    return f"{workload.name}:{volume}/{rest}" if "emptyDir" in source else None
+        return normpath(f"claim:{claim}/{rest}")
+    return normpath(f"{workload.name}:{volume}/{rest}") if "emptyDir" in source else None

@@ -32,23 +32,26 @@ def _undefined(context: ChartContext) -> Iterator[Found]:
     servers = {(server.workload.name, server.container.name) for server in context.servers}
     for workload in workloads(context.objects):
         for container in workload.all_containers:
-            names = _names(context, container)
+            yield from _undefined_in_env(context, workload, container)
+            is_server = (workload.name, container.name) in servers
+            words = _words(container, is_server=is_server)
+            wanted = [(name, word) for word in words for name in _references(word)]
+            names = _names(context, container) if wanted else None
             if names is None:
                 continue
-            is_server = (workload.name, container.name) in servers
-            for word in _words(container, is_server=is_server):
-                for name in _references(word):
-                    if name not in names and not _by_service(context, workload, name):
-                        yield _unknown(context, workload, container, name, sorted(names), word)
-            yield from _undefined_in_env(context, workload, container)
+            for name, word in wanted:
+                if name not in names and not _by_service(context, workload, name):
+                    yield _unknown(context, workload, container, name, sorted(names), word)
 
 
 def _undefined_in_env(
     context: ChartContext, workload: Workload, container: Container
 ) -> Iterator[Found]:
     """A variable can only use those that come before it."""
-    names = set(_from_maps(context, container) or ())
     entries = [item for _, item in as_maps(container.data.get("env"))]
+    if not any("$(" in as_text(item.get("value")) for item in entries):
+        return
+    names = set(_from_maps(context, container) or ())
     own = {as_text(item.get("name")) for item in entries}
     for item in entries:
         label, value = as_text(item.get("name")), as_text(item.get("value"))
