@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 
 from olares_apps.cli.pool import fan_out
@@ -22,6 +23,7 @@ from olares_apps.spec.yaml_source import decode
 
 __all__ = ["WorkspaceKitchen"]
 
+_profile = cache(load_profile)
 Gate = Callable[[LoadedSpec, Sequence[ChartTree]], None]
 
 
@@ -75,7 +77,7 @@ class WorkspaceKitchen:
         return page_facts(
             locked.spec,
             self.bench.lock(loaded),
-            load_profile(locked.spec.hardware),
+            _profile(locked.spec.hardware),
             facts=dict(all_facts(loaded.spec)),
             thresholds=self.bench.thresholds,
         )

@@ -13,12 +13,7 @@ from typing import Any, Protocol
 
 from semver import Version
 
-from olares_apps.errors import (
-    OlappsError,
-    Problem,
-    SpecError,
-    UsageError,
-)
+from olares_apps.errors import OlappsError, Problem, SpecError, UsageError
 from olares_apps.generations import GENERATIONS, Generation
 from olares_apps.market import objects
 from olares_apps.market.candidates import Candidate, CandidateArchive, Icon, candidate_archive

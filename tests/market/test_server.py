@@ -164,7 +164,7 @@ def test_the_page_lists_apps_and_the_address(client):
     assert page.headers["content-type"] == "text/html; charset=utf-8"
     assert page.headers["content-security-policy"].startswith("default-src 'none';")
     assert "Demo Qwen One" in page.text
-    assert "http://127.0.0.1:8765</code>" in page.text
+    assert "https://market.example.org</code>" in page.text
     assert client.head("/").headers == page.headers
 
 
