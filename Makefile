@@ -3,15 +3,19 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST ?= $(BIN)/python -m pytest -n auto -q
 
-.PHONY: demo test lint format schema golden bench build node worker clean
+.PHONY: demo test test-real lint format schema golden bench bench-worker build node worker clean
 
 demo: .venv/.demo ; @$(BIN)/python scripts/demo.py
 test: .venv/.dev .tools/helm4 node ; $(PYTEST)
+# The real llama-server: OLAPPS_LLAMA_SERVER, or the builds that requirements/ pins, compiled once.
+test-real: .venv/.dev ; @test -n "$$OLAPPS_LLAMA_SERVER" || $(BIN)/python scripts/real_llama.py $(addprefix --build ,$(BUILDS))
+	$(PYTEST) tests/real
 lint: .venv/.dev ; $(BIN)/ruff check . && $(BIN)/ruff format --check . && $(BIN)/mypy
 format: .venv/.dev ; $(BIN)/ruff check --fix . && $(BIN)/ruff format .
 schema: .venv/.dev ; $(BIN)/python scripts/generate.py
 golden: .venv/.dev ; $(BIN)/olapps render --all --out charts && $(BIN)/olapps image render --out tests/images/golden
 bench: .venv/.dev .tools/helm4 ; $(BIN)/python scripts/bench.py
+bench-worker: .venv/.dev node ; PYTHONPATH=tests $(BIN)/python scripts/bench_worker.py
 node: .venv/.dev ; @$(BIN)/python scripts/node.py
 worker: .venv/.dev ; for part in 'run check' test 'run build'; do $(BIN)/python scripts/node.py npm $$part || exit; done
 build: .venv/.dev ; $(BIN)/python -m build --no-isolation

@@ -50,7 +50,7 @@ export const LIMITS = {
   collectMs: 10_000,
   fenceMs: 30_000,
   /** Objects kept in the memory of an isolate, which has 128 MiB in all. */
-  cacheBytes: 24 * MIB,
+  cacheBytes: 20 * MIB,
   /** How far ahead of this clock a publisher's clock may be. */
   clockAheadMs: 10 * 60 * 1000,
   /** Failed attempts to authenticate that one address has per minute and isolate. */

@@ -2,12 +2,12 @@
 
 import { type Context, Hono } from "hono";
 import { CACHE, failure, file, json } from "./answers";
-import { type Bytes, TooLarge, concat, decode, encode, readBody } from "./bytes";
+import { type Bytes, TooLarge, concat, decode, encode, readBody, sha256 } from "./bytes";
 import { type Env, LIMITS, headCacheMs } from "./env";
 import { asciiList, asciiText, canonical } from "./json";
 import { type Ledger, archiveName } from "./records";
 import { ANY, FALLBACK, parseRelease, setFor } from "./releases";
-import { Snapshot, readHead } from "./storage";
+import { Memory, Snapshot, readHead } from "./storage";
 
 type Ctx = Context<{ Bindings: Env }>;
 type Handler = (c: Ctx) => Promise<Response>;
@@ -69,6 +69,32 @@ function setOf(c: Ctx, snapshot: Snapshot): string {
   return release ? setFor(snapshot.head.generations, release) : ANY;
 }
 
+interface Wire {
+  readonly body: Bytes;
+  readonly digest: string;
+}
+
+/** What goes over the wire is put together and hashed once for all devices that ask the same. */
+const wires = new Memory<Wire>(LIMITS.cacheBytes);
+
+/** Return an answer that follows from a prepared one and from `more`, what was asked of it. */
+async function answer(
+  c: Ctx,
+  snapshot: Snapshot,
+  path: string,
+  more: string,
+  make: () => Promise<Bytes>,
+): Promise<Response> {
+  const name = `${snapshot.head.answers[path] ?? ""} ${c.req.path} ${more}`;
+  let wire = wires.get(name);
+  if (!wire) {
+    const body = await make();
+    wire = { body, digest: await sha256(body) };
+    wires.set(name, wire, body.length + name.length);
+  }
+  return json(c.req.raw, wire.body, wire.digest);
+}
+
 /** Return a JSON object with one more text field, put before the others. */
 function withFirst(body: Bytes, name: string, value: string): Bytes {
   return concat([encode(`{${asciiText(name)}:${asciiText(value)},`), body.subarray(1)]);
@@ -82,7 +108,9 @@ async function v1(c: Ctx, path: string): Promise<Response> {
   const snapshot = await current(c);
   if (!snapshot) return empty();
   const [version, set] = device(snapshot, field(c, "version"));
-  return json(c.req.raw, withFirst(await snapshot.answer(`${set}/${path}`), "version", version));
+  return answer(c, snapshot, `${set}/${path}`, version, async () =>
+    withFirst(await snapshot.answer(`${set}/${path}`), "version", version),
+  );
 }
 
 async function details(c: Ctx): Promise<Response> {
@@ -100,16 +128,26 @@ async function details(c: Ctx): Promise<Response> {
   const snapshot = await current(c, 0);
   if (!snapshot) return empty();
   const [version, set] = device(snapshot, asked.version);
+  const more = `${asciiText(version)} ${asciiList(asked.ids)}`;
+  return answer(c, snapshot, `${set}/details.json`, more, () => detailsBody(snapshot, set, version, asked.ids));
+}
+
+async function detailsBody(
+  snapshot: Snapshot,
+  set: string,
+  version: string,
+  ids: readonly string[],
+): Promise<Bytes> {
   const index = await snapshot.document<Record<string, string>>(`${set}/details.json`);
-  const found = asked.ids.filter((id) => Object.hasOwn(index, id));
-  const missing = asked.ids.filter((id) => !Object.hasOwn(index, id));
+  const found = ids.filter((id) => Object.hasOwn(index, id));
+  const missing = ids.filter((id) => !Object.hasOwn(index, id));
   const blobs = await Promise.all(found.map((id) => snapshot.blob(index[id] ?? "", "detail")));
   const parts = [encode(`{"version":${asciiText(version)},"apps":{`)];
   found.forEach((id, at) => {
     parts.push(encode(`${at ? "," : ""}${asciiText(id)}:`), blobs[at] ?? encode("null"));
   });
   parts.push(encode(`},"not_found":${asciiList(missing)}}`));
-  return json(c.req.raw, concat(parts));
+  return concat(parts);
 }
 
 class BadRequest extends Error {}
@@ -144,15 +182,17 @@ async function catalog(c: Ctx): Promise<Response> {
   const asked = field(c, "source_id") ?? "";
   const length = [...asked].length;
   const source = length > 0 && length <= SOURCE_ID_CHARACTERS ? asked : snapshot.head.source;
-  const body = await snapshot.answer(`${setOf(c, snapshot)}/catalog.json`);
-  return json(c.req.raw, envelope(withFirst(body, "source_id", source)));
+  const path = `${setOf(c, snapshot)}/catalog.json`;
+  return answer(c, snapshot, path, source, async () =>
+    envelope(withFirst(await snapshot.answer(path), "source_id", source)),
+  );
 }
 
 async function taxonomy(c: Ctx): Promise<Response> {
   const snapshot = await current(c);
   if (!snapshot) return empty();
-  const body = await snapshot.answer(`${setOf(c, snapshot)}/taxonomy.json`);
-  return json(c.req.raw, envelope(body));
+  const path = `${setOf(c, snapshot)}/taxonomy.json`;
+  return answer(c, snapshot, path, "", async () => envelope(await snapshot.answer(path)));
 }
 
 async function applications(c: Ctx): Promise<Response> {
@@ -160,8 +200,17 @@ async function applications(c: Ctx): Promise<Response> {
   if (!snapshot) return empty();
   const path = `${setOf(c, snapshot)}/applications.json`;
   const size = positive(field(c, "size"));
-  if (!size) return json(c.req.raw, envelope(await snapshot.answer(path)));
+  if (!size) return answer(c, snapshot, path, "", async () => envelope(await snapshot.answer(path)));
   const page = positive(field(c, "page")) || 1;
+  return answer(c, snapshot, path, `${size} ${page}`, () => listing(snapshot, path, size, page));
+}
+
+async function listing(
+  snapshot: Snapshot,
+  path: string,
+  size: number,
+  page: number,
+): Promise<Bytes> {
   const whole = await snapshot.document<{ items: unknown[] }>(path);
   const start = (page - 1) * size;
   const listed = {
@@ -171,7 +220,7 @@ async function applications(c: Ctx): Promise<Response> {
     page,
     page_size: size,
   };
-  return json(c.req.raw, envelope(encode(canonical(listed))));
+  return envelope(encode(canonical(listed)));
 }
 
 function positive(text: string | undefined): number {
@@ -251,5 +300,6 @@ async function health(c: Ctx): Promise<Response> {
         updated: head.updated,
       }
     : { status: "empty", apps: 0 };
-  return json(c.req.raw, encode(canonical(state)));
+  const body = encode(canonical(state));
+  return json(c.req.raw, body, await sha256(body));
 }

@@ -19,7 +19,7 @@ import {
 export class Damaged extends Error {}
 
 /** What an isolate remembers, by digest: such an object never changes, so it is never stale. */
-class Memory<T> {
+export class Memory<T> {
   readonly #entries = new Map<string, { value: T; size: number }>();
   #size = 0;
 

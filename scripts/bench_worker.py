@@ -1,0 +1,189 @@
+"""Measure the Worker beside one of the old kind, both in workerd. Run by `make bench-worker`.
+
+The old kind has catalogue and archives inside its bundle (market_worker/bench/old.ts). Prints
+Markdown tables. CPU is the time of the workerd process per answer, less that of an answer of a
+Worker that does nothing. The new Worker is measured twice: with R2 as it is simulated inside the
+same process, and with one that remembers, since on Cloudflare R2 is another machine's work. Needs
+the test tools: run it with `PYTHONPATH=tests`.
+"""
+
+import base64
+import gzip
+import json
+import os
+import random
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+from support.conformance import pack
+from support.market import MemoryStore, build_candidate, hands
+from support.worker import FOLDER, Worker, build_bundle, run_tool, seed
+
+from olares_apps.market.answers import Answers
+from olares_apps.market.publish import publish
+
+SIZES = [int(size) for size in os.environ.get("BENCH_APPS", "42,300,1000").split(",")]
+SECONDS = float(os.environ.get("BENCH_SECONDS", "2"))
+VERSION = "1.12.6"
+DETAILS = "/api/v1/applications/info"
+NOTHING = 'export default { fetch: () => new Response("{}") };'
+TICKS = os.sysconf("SC_CLK_TCK")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """What one route does: answers per second, and CPU per answer in ms."""
+
+    rate: float
+    cpu: float
+
+
+def build_market(apps: int) -> tuple[MemoryStore, int]:
+    """Return a market whose archives are as large as real ones, and the bytes of an update."""
+    chance, store, made = random.Random(apps), MemoryStore(), hands()
+
+    def candidate(number: int, version: str) -> Any:
+        text = base64.b64encode(chance.randbytes(4000)).decode()
+        return build_candidate(f"demo{number}", version, spec={"fullDescription": text})
+
+    publish(store, [candidate(n, "1.0.0") for n in range(apps)], publisher="bench", hands=made)
+    before = dict(store.objects)
+    publish(store, [candidate(0, "1.0.2")], publisher="bench", hands=made)
+    added = sum(len(data) for key, data in store.objects.items() if key not in before)
+    return store, added + len(store.head or b"")
+
+
+def old_market(store: MemoryStore) -> dict[str, Any]:
+    """Return the same market as a Worker of the old kind has it in its bundle."""
+    answers = Answers(store)
+    info = json.loads(answers.respond("GET", "/api/v1/appstore/info", {"version": VERSION}).body)
+    ids = list(info["data"]["apps"])
+    details: dict[str, Any] = {}
+    for start in range(0, len(ids), 10):
+        body = json.dumps({"app_ids": ids[start : start + 10], "version": VERSION}).encode()
+        details |= json.loads(answers.respond("POST", DETAILS, {}, body).body)["apps"]
+    charts = {}
+    for detail in details.values():
+        path = f"/api/v1/applications/{detail['name']}/chart"
+        data = answers.respond("GET", path, {"fileName": detail["chartName"]}).body
+        charts[detail["chartName"]] = base64.b64encode(data).decode()
+    return {"hash": info["hash"], "info": info, "details": details, "charts": charts}
+
+
+def routes(old: Mapping[str, Any]) -> dict[str, tuple[str, str, str]]:
+    """Return method, target and body of what is asked."""
+    ids, file = list(old["details"])[:10], next(iter(old["charts"]))
+    return {
+        "hash": ("GET", f"/api/v1/appstore/hash?version={VERSION}", ""),
+        "info": ("GET", f"/api/v1/appstore/info?version={VERSION}", ""),
+        "details of 10": ("POST", DETAILS, json.dumps({"app_ids": ids, "version": VERSION})),
+        "chart": ("GET", f"/api/v1/applications/{file.split('-')[0]}/chart?fileName={file}", ""),
+    }
+
+
+@contextmanager
+def started(bundle: Path, state: Path, around: str | None = None) -> Iterator[tuple[Worker, float]]:
+    """Run a Worker; yield it and the seconds until it answered."""
+    worker = Worker(bundle, state, head_cache_seconds=30, around=around)
+    began = time.perf_counter()
+    worker.start()
+    httpx.get(f"{worker.url}/api/v1/appstore/hash?version={VERSION}", timeout=60)
+    try:
+        yield worker, time.perf_counter() - began
+    finally:
+        worker.stop()
+
+
+def cpu_seconds(worker: Worker) -> float:
+    """Return the CPU time that workerd below a started Worker has used so far."""
+    assert worker.process is not None
+    children = Path(f"/proc/{worker.process.pid}/task/{worker.process.pid}/children")
+    total = 0
+    for pid in children.read_text().split():
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+        total += int(fields[11]) + int(fields[12])
+    return total / TICKS
+
+
+def measure(worker: Worker, method: str, target: str, body: str) -> Figures:
+    """Ask for a while, after a while that does not count."""
+    wish = {"url": worker.url + target, "method": method, "body": body, "at_once": 8}
+    run_tool("bench/load.mjs", json.dumps(wish | {"seconds": SECONDS / 4}))
+    before = cpu_seconds(worker)
+    found = json.loads(run_tool("bench/load.mjs", json.dumps(wish | {"seconds": SECONDS})).stdout)
+    cpu = (cpu_seconds(worker) - before) / max(found["good"], 1)
+    return Figures(found["good"] / found["seconds"], cpu * 1000)
+
+
+def main() -> int:
+    """Measure every size and print the tables."""
+    with tempfile.TemporaryDirectory() as folder:
+        work = Path(folder)
+        empty = work / "empty.js"
+        empty.write_text(NOTHING)
+        with started(empty, work / "empty") as (worker, _):
+            floor = measure(worker, "GET", "/", "")
+        print(f"A Worker that does nothing: {floor.rate:.0f} answers/s, {floor.cpu:.2f} ms CPU\n")
+        bundle = build_bundle(work / "new")
+        columns = "new, answers/s | old, answers/s | new, CPU ms | without R2 | old, CPU ms"
+        print(f"| apps | route | {columns} |")
+        print("|---|---|---|---|---|---|---|")
+        notes = [one_size(work / str(apps), bundle, apps, floor) for apps in SIZES]
+    print("\n| apps | | start, s | bundle, KiB | gzip, KiB | upload of one app, KiB |")
+    print("|---|---|---|---|---|---|")
+    print("\n".join(notes))
+    return 0
+
+
+def one_size(work: Path, bundle: Path, apps: int, floor: Figures) -> str:
+    """Measure a market of ``apps``, print its rows, return those of the second table."""
+    work.mkdir()
+    store, upload = build_market(apps)
+    old = old_market(store)
+    record = work / "record.json"
+    objects = {key: pack(data) for key, data in store.objects.items()}
+    record.write_text(json.dumps({"head": (store.head or b"").decode(), "objects": objects}))
+    seed(work / "new", record)
+    for name in ("old.ts", "tsconfig.json"):
+        source = FOLDER / "bench" / name
+        if source.is_file():
+            (work / name).write_bytes(source.read_bytes())
+    (work / "old.json").write_text(json.dumps(old))
+    old_bundle = work / "old.js"
+    done = run_tool(
+        "node_modules/esbuild/bin/esbuild", str(work / "old.ts"), "--bundle", "--format=esm",
+        f"--outfile={old_bundle}",
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    with started(bundle, work / "new") as (new, new_start):
+        ours = {name: measure(new, *asked) for name, asked in routes(old).items()}
+    with started(bundle, work / "new", "bench/remembered.js") as (new, _):
+        alone = {name: measure(new, *asked) for name, asked in routes(old).items()}
+    with started(old_bundle, work / "old") as (other, old_start):
+        theirs = {name: measure(other, *asked) for name, asked in routes(old).items()}
+    for name, figures in ours.items():
+        rates = f"{figures.rate:.0f} | {theirs[name].rate:.0f}"
+        cpus = " | ".join(
+            f"{max(each.cpu - floor.cpu, 0):.2f}" for each in (figures, alone[name], theirs[name])
+        )
+        print(f"| {apps} | {name} | {rates} | {cpus} |", flush=True)
+    whole = old_bundle.read_bytes()
+    return "\n".join(
+        f"| {apps} | {kind} | {start:.2f} | {len(data) / 1024:.0f} "
+        f"| {len(gzip.compress(data)) / 1024:.0f} | {sent / 1024:.0f} |"
+        for kind, start, data, sent in (
+            ("new", new_start, bundle.read_bytes(), upload),
+            ("old", old_start, whole, len(whole)),
+        )
+    )
+
+
+if __name__ == "__main__":
+    sys.exit(main())
