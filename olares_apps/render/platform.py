@@ -103,7 +103,7 @@ def permission(
     Of the user's home the single folders are named, those of ``volumes``.
     """
     folders = sorted({path[1] for path in found if path[:1] == ("userspace",) and len(path) > 1})
-    home = [f"/Home/{item.folder}/" for item in volumes if item.source == "user-data"]
+    home = [f"Home/{item.folder}" for item in volumes if item.source == "user-data"]
     known = [folder for folder in _FOLDERS if folder != "appCommon" or traits.common_folder]
     for folder in folders:
         if folder not in known or (folder == "userData" and not home):

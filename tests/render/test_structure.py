@@ -631,3 +631,16 @@ def test_a_pattern_matches_exactly_the_numbers_of_its_range(
         assert bool(opened.search(str(number))) == (low <= number)
     assert not closed.search(f"0{high}")
     assert not closed.search("")
+
+
+def test_the_manifest_names_the_folders_of_the_users_home_as_public_apps_do(
+    trees: dict[tuple[str, Generation], ChartTree],
+) -> None:
+    named = {
+        name: tree.manifest["permission"]["userData"]
+        for (name, _), tree in trees.items()
+        if "userData" in tree.manifest.get("permission", {})
+    }
+    assert named
+    for folders in named.values():
+        assert folders == [folder for folder in folders if folder.startswith("Home/")]
