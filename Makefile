@@ -15,7 +15,7 @@ format: .venv/.dev ; $(BIN)/ruff check --fix . && $(BIN)/ruff format .
 schema: .venv/.dev ; $(BIN)/python scripts/generate.py
 golden: .venv/.dev ; $(BIN)/olapps render --all --out charts && $(BIN)/olapps image render --out tests/images/golden
 bench: .venv/.dev .tools/helm4 ; $(BIN)/python scripts/bench.py
-bench-worker: .venv/.dev node ; PYTHONPATH=tests $(BIN)/python scripts/bench_worker.py
+bench-worker: .venv/.dev node ; PYTHONPATH=tests $(BIN)/python -m support.bench_worker
 node: .venv/.dev ; @$(BIN)/python scripts/node.py
 worker: .venv/.dev ; for part in 'run check' test 'run build'; do $(BIN)/python scripts/node.py npm $$part || exit; done
 build: .venv/.dev ; $(BIN)/python -m build --no-isolation

@@ -1,5 +1,5 @@
 /**
- * A Worker of the old kind, for the comparison in scripts/bench_worker.py: the catalogue and every
+ * A Worker of the old kind, for the comparison in tests/support/bench_worker.py: the catalogue and every
  * archive are part of the bundle, as JSON and base64, and decoded when a request comes.
  */
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 from support.worker import FOLDER, require_worker, run_tool
 
+from olares_apps.market.answer_tables import TABLES_FILE, tables_text
+
 BUNDLE_GZIP_BYTES = 60_000
 
 
@@ -44,3 +46,8 @@ def test_its_lock_pins_by_digest_and_names_no_index() -> None:
     installed = {name: entry for name, entry in packages.items() if name}
     assert {name for name, entry in installed.items() if "integrity" not in entry} == set()
     assert {name for name, entry in installed.items() if "resolved" in entry} == set()
+
+
+def test_it_decodes_by_the_table_of_the_publisher() -> None:
+    table = FOLDER.parent / TABLES_FILE
+    assert table.read_text(encoding="utf-8") == tables_text(), "stale: run make schema"

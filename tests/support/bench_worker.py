@@ -3,8 +3,8 @@
 The old kind has catalogue and archives inside its bundle (market_worker/bench/old.ts). Prints
 Markdown tables. CPU is the time of the workerd process per answer, less that of an answer of a
 Worker that does nothing. The new Worker is measured twice: with R2 as it is simulated inside the
-same process, and with one that remembers, since on Cloudflare R2 is another machine's work. Needs
-the test tools: run it with `PYTHONPATH=tests`.
+same process, and with one that remembers, since on Cloudflare R2 is another machine's work.
+Run by hand: `PYTHONPATH=tests python -m support.bench_worker`.
 """
 
 import base64
