@@ -7,6 +7,8 @@ same process, and with one that remembers, since on Cloudflare R2 is another mac
 Run by hand: `PYTHONPATH=tests python -m support.bench_worker`.
 """
 
+# ruff: noqa: T201  a program that prints its tables
+
 import base64
 import gzip
 import json
