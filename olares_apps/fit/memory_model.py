@@ -23,8 +23,10 @@ from olares_apps.fit.layers import AttentionLayer, LayerPlan, plan_layers
 from olares_apps.fit.measured import (
     CUBLAS_PER_CONTEXT_MIB,
     CUDA_CONTEXT_MIB,
+    LARGE_UBATCH,
     MIB,
     OVERHEAD_DEFAULT_MIB,
+    OVERHEAD_LARGE_UBATCH_MIB,
     UNTIL_READY_MIB,
     measured_shape,
 )
@@ -118,6 +120,11 @@ def estimate(
         flash_attention=request.uses_flash_attention,
         is_quantised=any(kind.is_quantised for kind in types),
         is_mtp=False,
+        windowed_cells=_windowed_cells(
+            context, plan.window, request.physical_batch, request.swa_full
+        )
+        if plan.window
+        else 0,
     )
     parts.append(_compute_part("compute", target))
     draft_scratch = 0
@@ -148,7 +155,10 @@ def estimate(
             )
         )
     contexts = 2 if has_mtp or drafter is not None else 1
-    parts += [_overhead(facts, contexts), *_host(facts, plan, context, request, has_mtp)]
+    parts += [
+        _overhead(facts, contexts, request.physical_batch),
+        *_host(facts, plan, context, request, has_mtp),
+    ]
     return MemoryEstimate(
         parts=tuple(part for part in parts if part.bytes),
         problems=problems_of(facts, request, types, has_drafter=drafter is not None),
@@ -170,10 +180,7 @@ def kv_bytes(
     A windowed layer keeps ``window`` cells (times the slots of a unified cache) plus an
     ubatch, unless ``swa_full``.
     """
-    windowed = context.cells
-    if window and not swa_full:
-        sequences = context.slots if context.is_unified else 1
-        windowed = min(windowed, pad(window * sequences + ubatch))
+    windowed = _windowed_cells(context, window, ubatch, swa_full)
     key, value = types
     return sum(
         (windowed if layer.is_windowed else context.cells)
@@ -181,6 +188,14 @@ def kv_bytes(
         * (key.row(layer.key_elements) + value.row(layer.value_elements))
         for layer in layers
     )
+
+
+def _windowed_cells(context: ContextShape, window: int, ubatch: int, swa_full: bool) -> int:
+    """Return the cells per stream of a layer with a sliding window."""
+    if not window or swa_full:
+        return context.cells
+    sequences = context.slots if context.is_unified else 1
+    return min(context.cells, pad(window * sequences + ubatch))
 
 
 def recurrent_state_bytes(plan: LayerPlan, slots: int = 1, rollback: int = 0) -> int:
@@ -334,7 +349,7 @@ def _drafter(
     ]
 
 
-def _overhead(facts: GgufFacts, contexts: int) -> Part:
+def _overhead(facts: GgufFacts, contexts: int, ubatch: int) -> Part:
     """CUDA context, cuBLAS and what the driver keeps, after the first request."""
     shape = measured_shape(facts)
     if shape:
@@ -343,6 +358,7 @@ def _overhead(facts: GgufFacts, contexts: int) -> Part:
         blas = CUBLAS_PER_CONTEXT_MIB * contexts if facts.float_matrices else 0.0
         size = max(OVERHEAD_DEFAULT_MIB[contexts - 1], CUDA_CONTEXT_MIB + UNTIL_READY_MIB + blas)
         source = "default above what was measured"
+    size += OVERHEAD_LARGE_UBATCH_MIB * contexts * max(ubatch / LARGE_UBATCH - 1, 0)
     note = "CUDA context and cuBLAS, most of it with the first prompt"
     return Part("overhead", round(size * MIB), "gpu", source, note)
 

@@ -1,9 +1,10 @@
-"""A small GGUF writer for tests, and the real shapes of two models, header only."""
+"""A small GGUF writer for tests, and the real shapes of models, header only."""
 
 import struct
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import prod
+from pathlib import Path
 from typing import Any
 
 from olares_apps.fit.byte_source import BytesSource
@@ -207,6 +208,8 @@ def metadata_of(shape: Shape, head: str = "full") -> dict[str, Any]:
     }
     if shape.experts:
         arch |= {"expert_count": shape.experts, "expert_used_count": min(8, shape.experts)}
+    else:
+        arch["feed_forward_length"] = shape.ff
     if head != "none":
         arch["nextn_predict_layers"] = 1
     return keys | {f"{shape.arch}.{key}": value for key, value in arch.items()}
@@ -297,3 +300,147 @@ def tokenizer_metadata(tokens: int = 248_320) -> dict[str, Any]:
         "tokenizer.ggml.merges": Typed("array", [f"tok {i:08}" for i in range(tokens)], "string"),
         "tokenizer.chat_template": "{% for m in messages %}{{ m.content }}{% endfor %}" * 40,
     }
+
+
+# What llama-server itself needs beyond the memory facts, and files that it loads.
+
+
+@dataclass(frozen=True)
+class Plain:
+    """Hyper-parameters of a model with attention in every layer, dense or with experts."""
+
+    arch: str
+    layers: int
+    embd: int
+    heads: int
+    heads_kv: int
+    head_dim: int
+    ff: int
+    vocab: int
+    context: int
+    experts: int = 0
+    window: int = 0
+
+
+QWEN35_9B = Shape("qwen35", 32, 4096, 16, 4, 256, 32, 248320, 12288)
+QWEN35_4B = Shape("qwen35", 32, 2560, 16, 4, 256, 32, 248320, 9216)
+QWEN3_8B = Plain("qwen3", 36, 4096, 32, 8, 128, 12288, 151936, 131072)
+LLAMA3_8B = Plain("llama", 32, 4096, 32, 8, 128, 14336, 128256, 131072)
+MISTRAL_24B = Plain("llama", 40, 5120, 32, 8, 128, 32768, 131072, 131072)
+GEMMA3_12B = Plain("gemma3", 48, 3840, 16, 8, 256, 15360, 262208, 131072, window=1024)
+QWEN3_30B_A3B = Plain("qwen3moe", 48, 2048, 32, 4, 128, 768, 151936, 131072, experts=128)
+TINY_PLAIN = Plain("qwen3", 4, 256, 4, 2, 64, 512, 512, 8192)
+TINY_WINDOWED = Plain("gemma3", 6, 256, 4, 2, 64, 512, 512, 8192, window=128)
+
+
+def tiny_tokenizer(tokens: int, pre: str = "qwen2") -> dict[str, Any]:
+    """Return the least tokenizer that llama-server loads, without any real text in it."""
+    return {
+        "tokenizer.ggml.model": "gpt2",
+        "tokenizer.ggml.pre": pre,
+        "tokenizer.ggml.tokens": Typed("array", [f"t{i}" for i in range(tokens)], "string"),
+        "tokenizer.ggml.token_type": Typed("array", [1] * tokens, "int32"),
+        "tokenizer.ggml.merges": Typed("array", ["t 0"], "string"),
+        "tokenizer.ggml.eos_token_id": 0,
+    }
+
+
+def servable_metadata(shape: Shape | Plain, head: str = "full") -> dict[str, Any]:
+    """Return every key that llama-server asks for."""
+    if isinstance(shape, Plain):
+        return _plain_metadata(shape)
+    extra: dict[str, Any] = {
+        "attention.layer_norm_rms_epsilon": 1e-6,
+        "rope.dimension_sections": Typed("array", [11, 11, 10, 0], "int32"),
+        "rope.dimension_count": min(64, shape.head_dim),
+        "rope.freq_base": 1e7,
+    }
+    if shape.experts:
+        extra |= {
+            "expert_feed_forward_length": shape.ff,
+            "expert_shared_feed_forward_length": shape.ff,
+        }
+    keys = {f"{shape.arch}.{key}": value for key, value in extra.items()}
+    return metadata_of(shape, head) | keys | tiny_tokenizer(shape.vocab, "qwen35")
+
+
+def _plain_metadata(shape: Plain) -> dict[str, Any]:
+    keys: dict[str, Any] = {
+        "block_count": shape.layers,
+        "context_length": shape.context,
+        "embedding_length": shape.embd,
+        "feed_forward_length": shape.ff,
+        "attention.head_count": shape.heads,
+        "attention.head_count_kv": shape.heads_kv,
+        "attention.key_length": shape.head_dim,
+        "attention.value_length": shape.head_dim,
+        "attention.layer_norm_rms_epsilon": 1e-6,
+        "rope.freq_base": 1e6,
+    }
+    if shape.experts:
+        keys |= {
+            "expert_count": shape.experts,
+            "expert_used_count": 8,
+            "expert_feed_forward_length": shape.ff,
+        }
+    if shape.window:
+        keys["attention.sliding_window"] = shape.window
+    general = {"general.architecture": shape.arch, "general.file_type": 12}
+    return (
+        general
+        | {f"{shape.arch}.{key}": value for key, value in keys.items()}
+        | tiny_tokenizer(shape.vocab)
+    )
+
+
+def plain_tensors(shape: Plain, kind: str = "Q4_K") -> list[Tensor]:
+    """Return every tensor of a model without recurrent layers; gemma3's embedding is tied."""
+    embd, width, kv = shape.embd, shape.heads * shape.head_dim, shape.heads_kv * shape.head_dim
+    tensors = [Tensor("token_embd.weight", (embd, shape.vocab), kind)]
+    tensors.append(Tensor("output_norm.weight", (embd,)))
+    if shape.arch != "gemma3":
+        tensors.append(Tensor("output.weight", (embd, shape.vocab), kind))
+    for block in range(shape.layers):
+        matrices: dict[str, tuple[int, ...]] = {
+            "attn_q": (embd, width),
+            "attn_k": (embd, kv),
+            "attn_v": (embd, kv),
+            "attn_output": (width, embd),
+        }
+        norms = {"attn_norm": embd, "ffn_norm": embd}
+        if shape.arch != "llama":
+            norms |= {"attn_q_norm": shape.head_dim, "attn_k_norm": shape.head_dim}
+        if shape.arch == "gemma3":
+            norms |= {"post_attention_norm": embd, "post_ffw_norm": embd}
+        suffix, last = ("_exps", (shape.experts,)) if shape.experts else ("", ())
+        for part in ("gate", "up"):
+            matrices[f"ffn_{part}{suffix}"] = (embd, shape.ff, *last)
+        matrices[f"ffn_down{suffix}"] = (shape.ff, embd, *last)
+        name = f"blk.{block}."
+        tensors += [Tensor(f"{name}{part}.weight", dims, kind) for part, dims in matrices.items()]
+        tensors += [Tensor(f"{name}{part}.weight", (size,)) for part, size in norms.items()]
+        if shape.experts:
+            tensors.append(Tensor(name + "ffn_gate_inp.weight", (embd, shape.experts)))
+    return tensors
+
+
+def servable_tensors(shape: Shape | Plain, head: str = "full") -> list[Tensor]:
+    """Return the tensors of a shape: Q3_K experts and Q8_0 for a MoE hybrid, else Q4_K."""
+    if isinstance(shape, Plain):
+        return plain_tensors(shape)
+    return tensors_of(shape, head, rest="Q8_0" if shape.experts else "Q4_K")
+
+
+def servable_source(shape: Shape | Plain, head: str = "full") -> BytesSource:
+    """Return the header of a file that llama-server loads."""
+    return gguf_source(servable_metadata(shape, head), servable_tensors(shape, head))
+
+
+def write_sparse_model(path: Path, shape: Shape | Plain, head: str = "full") -> Path:
+    """Write a file that llama-server loads: a real header, and a hole where weights would be."""
+    tensors = servable_tensors(shape, head)
+    header = gguf_header(servable_metadata(shape, head), tensors)
+    with path.open("wb") as file:
+        file.write(header)
+        file.truncate(len(header) + data_bytes(tensors))
+    return path
