@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from olares_apps.findings import Finding
     from olares_apps.fit.verdict import Thresholds
     from olares_apps.hardware import HardwareProfile
+    from olares_apps.images.load import LoadedRecipe
     from olares_apps.lock.model import Lock
     from olares_apps.spec.loader import LoadedSpec
 
@@ -50,10 +51,10 @@ class ChartContext(ChartFiles, Placing):
     the archive's top folder, empty when there is none. ``generation`` is known for charts
     that were rendered from a spec; for others it is read from the manifest. ``spec`` gives
     texts their source and sizes, ``lock`` is the lock beside it, ``profile`` the device's
-    budget, ``thresholds`` its margins when not the usual ones, ``images`` what is known of
-    container images by reference, ``pictures`` the bytes of icons and screenshots by URL,
-    ``listing`` the folder or archive as it was found, ``published`` what a market holds,
-    ``tools`` the programs of this machine.
+    budget, ``thresholds`` its margins when not the usual ones, ``recipe`` the one that the spec
+    names, ``images`` what is known of container images by reference, ``pictures`` the bytes of
+    icons and screenshots by URL, ``listing`` the folder or archive as it was found,
+    ``published`` what a market holds, ``tools`` the programs of this machine.
     """
 
     files: Mapping[str, bytes]
@@ -63,6 +64,7 @@ class ChartContext(ChartFiles, Placing):
     lock: "Lock | None" = None
     profile: "HardwareProfile | None" = None
     thresholds: "Thresholds | None" = None
+    recipe: "LoadedRecipe | None" = None
     images: "Mapping[str, ImageFacts]" = field(default_factory=dict)
     pictures: Mapping[str, bytes] = field(default_factory=dict)
     listing: "Listing | None" = None

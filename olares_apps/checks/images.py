@@ -3,9 +3,12 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-__all__ = ["ImageFacts", "ImageName", "cuda_of", "parse_image", "tag_fault"]
+if TYPE_CHECKING:
+    from olares_apps.images.model import ImageRecipe
+
+__all__ = ["ImageFacts", "ImageName", "cuda_of", "parse_image", "recipe_facts", "tag_fault"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,6 +26,21 @@ class ImageFacts:
     tools: tuple[str, ...] | None = None
     server: str | None = None
     user: int | None = None
+
+
+def recipe_facts(recipe: "ImageRecipe") -> ImageFacts:
+    """Return what a recipe says of the image that it makes.
+
+    An architecture without a letter is compiled for that card and as PTX, which newer cards
+    compile on their first start; one with a letter is for that card alone.
+    """
+    return ImageFacts(
+        cuda=".".join(recipe.cuda.split(".")[:2]),
+        archs=tuple("sm_" + re.sub(r"\D", "", item) for item in recipe.architectures),
+        ptx_archs=tuple(
+            "sm_" + item.replace(".", "") for item in recipe.architectures if item[-1].isdigit()
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

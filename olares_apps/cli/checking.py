@@ -8,6 +8,7 @@ from pathlib import Path
 
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.fleet import Fleet
+from olares_apps.checks.images import recipe_facts
 from olares_apps.checks.rule import Group
 from olares_apps.checks.run import Lowered, merge, run_fleet, run_rules
 from olares_apps.checks.source import read_source
@@ -153,7 +154,8 @@ def _check(
 ) -> list[Finding]:
     changes = bench.workspace.config.checks.severity
     profile, lock = _profile(loaded.spec.hardware), bench.lock(loaded)
-    known = bench.with_lock(loaded)
+    known, recipe = bench.with_lock(loaded), bench.recipe(loaded)
+    images = {recipe.recipe.image: recipe_facts(recipe.recipe)} if recipe else {}
     found = [
         run_rules(
             ChartContext.of_tree(
@@ -162,6 +164,8 @@ def _check(
                 lock=lock,
                 profile=profile,
                 thresholds=bench.thresholds,
+                recipe=recipe,
+                images=images,
                 tools=tools,
             ),
             groups=_groups(tools is not None),

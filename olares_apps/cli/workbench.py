@@ -1,10 +1,10 @@
 """What most commands begin with: the workspace, its templates, its specs ready to render."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from olares_apps.cli.stores import workspace_root
 from olares_apps.engines.registry import get_engine, spec_model
@@ -25,6 +25,9 @@ from olares_apps.spec.loader import LoadedSpec, variant_of
 from olares_apps.spec.models import AppSpec
 from olares_apps.spec.workspace import Workspace, load_workspace
 
+if TYPE_CHECKING:
+    from olares_apps.images.load import LoadedRecipe
+
 __all__ = ["Workbench", "all_facts", "open_workbench"]
 
 
@@ -39,6 +42,7 @@ class Workbench:
 
     workspace: Workspace
     templates: Templates
+    _recipes: "dict[str, LoadedRecipe]" = field(default_factory=dict, repr=False, compare=False)
 
     @cached_property
     def publisher(self) -> Publisher:
@@ -66,15 +70,46 @@ class Workbench:
         Raises UnknownName, and SpecError for a spec or a variant that is broken.
         """
         found = self.workspace.select(names)
-        if hardware is None:
-            return found
-        load_profile(hardware)
-        return [variant_of(loaded, hardware, facts=all_facts) for loaded in found]
+        if hardware is not None:
+            load_profile(hardware)
+            found = [variant_of(loaded, hardware, facts=all_facts) for loaded in found]
+        return [self.with_recipe(loaded) for loaded in found]
+
+    def recipe(self, loaded: LoadedSpec) -> "LoadedRecipe | None":
+        """Return the image recipe that a spec names, None when it names none.
+
+        Raises SpecError when the recipe is broken or not there.
+        """
+        name = loaded.spec.engine.recipe
+        if name is None:
+            return None
+        if name not in self._recipes:
+            from olares_apps.images.load import recipe_for
+
+            folder = self.workspace.config.workspace.images
+            try:
+                self._recipes[name] = recipe_for(name, self.workspace.root, folder)
+            except UnknownName as error:
+                problem = Problem(error.message, field="engine.recipe", hint=error.hint)
+                raise loaded.located(SpecError([problem])) from None
+        return self._recipes[name]
+
+    def with_recipe(self, loaded: LoadedSpec) -> LoadedSpec:
+        """Return a spec with the build of its recipe where it states none itself.
+
+        An image that is not the recipe's keeps what its own name says. Raises what
+        :meth:`recipe` raises.
+        """
+        recipe, engine = self.recipe(loaded), loaded.spec.engine
+        if recipe is None or engine.build or engine.image != recipe.recipe.image:
+            return loaded
+        known = engine.model_copy(update={"build": recipe.recipe.build})
+        return replace(loaded, spec=loaded.spec.model_copy(update={"engine": known}))
 
     def renderable(self, loaded: LoadedSpec) -> Renderable:
         """Return a spec ready to render; errors of its texts carry file and line."""
-        spec = loaded.spec
         self._check_variants(loaded)
+        spec = self.with_recipe(loaded).spec
         try:
             assets = {path: self._asset(loaded, path) for path in asset_paths(spec)}
             return Renderable(
@@ -101,10 +136,12 @@ class Workbench:
     def with_lock(self, loaded: LoadedSpec) -> LoadedSpec:
         """Return a spec with the commits, sizes and digests that its lock knows.
 
-        Raises SpecError, with file and line, where spec and lock disagree.
+        Its image recipe counts too. Raises SpecError, with file and line, where spec and lock
+        disagree.
         """
         try:
-            return replace(loaded, spec=apply_lock(loaded.spec, self.lock(loaded)))
+            spec = self.with_recipe(loaded).spec
+            return replace(loaded, spec=apply_lock(spec, self.lock(loaded)))
         except Contradiction as error:
             raise self._denied(loaded, error) from None
 

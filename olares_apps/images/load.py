@@ -14,7 +14,7 @@ from olares_apps.spec.positions import Positions
 from olares_apps.spec.translate import problems_of
 from olares_apps.spec.yaml_source import MAX_BYTES, decode, read_mapping, unify_line_ends
 
-__all__ = ["LoadedRecipe", "load_recipe", "load_recipes", "recipe_called"]
+__all__ = ["LoadedRecipe", "load_recipe", "load_recipes", "recipe_called", "recipe_for"]
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*", re.ASCII)
 
@@ -62,15 +62,33 @@ def load_recipes(root: Path, folder: str) -> dict[str, LoadedRecipe]:
             problems.append(Problem(f"'{path.stem}' is no recipe name: a-z, 0-9, hyphens", path))
             continue
         try:
-            with file.open("rb") as stream:
-                found[path.stem] = load_recipe(stream.read(MAX_BYTES + 1), path)
-        except OSError as error:
-            problems.append(Problem(f"cannot be read: {error.strerror}", path))
+            found[path.stem] = _read(file, path)
         except SpecError as error:
             problems += error.problems
     if problems:
         raise SpecError(problems)
     return found
+
+
+def recipe_for(name: str, root: Path, folder: str) -> LoadedRecipe:
+    """Return the recipe that a spec names; the others of the folder are not read.
+
+    Raises UnknownName when there is none of that name, SpecError when it is broken.
+    """
+    file = root / folder / f"{name}.yaml"
+    if not file.is_file():
+        raise UnknownName(
+            "image recipe", name, sorted(path.stem for path in (root / folder).glob("*.yaml"))
+        )
+    return _read(file, PurePath(file.relative_to(root).as_posix()))
+
+
+def _read(file: Path, path: PurePath) -> LoadedRecipe:
+    try:
+        with file.open("rb") as stream:
+            return load_recipe(stream.read(MAX_BYTES + 1), path)
+    except OSError as error:
+        raise SpecError([Problem(f"cannot be read: {error.strerror}", path)]) from None
 
 
 def recipe_called(name: str, recipes: Mapping[str, LoadedRecipe]) -> LoadedRecipe:

@@ -258,7 +258,11 @@ class EngineSettings(Closed):
     image: Image
     """Container image of the server, with registry and tag."""
     build: Line | None = None
-    """Build whose flag table applies; by default read from the image's tag."""
+    """Build whose flag table applies; by default that of the recipe, else read from the image's
+    tag."""
+    recipe: Identifier | None = None
+    """Recipe of the workspace's folder ``images`` that the image is built from: its CUDA version,
+    architectures and build then count for the app (docs/images.md)."""
     port: Port = 8000
     """Port that the server listens on; entrance, Service and probes follow."""
     env: dict[EnvName, ArgumentText] = Field(default_factory=dict)

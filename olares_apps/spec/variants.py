@@ -9,7 +9,7 @@ from copy import deepcopy
 from pathlib import PurePath
 from typing import Any, Final
 
-from olares_apps.spec.fields import FieldError, put, steps_of
+from olares_apps.spec.fields import FieldError, detach, put, steps_of
 from olares_apps.spec.positions import FieldPath, Positions
 
 __all__ = ["RedirectedPositions", "apply_variant", "variant_places"]
@@ -18,6 +18,8 @@ __all__ = ["RedirectedPositions", "apply_variant", "variant_places"]
 _OF_A_FILE: Final = ("stored_as", "quant", "size_gb", "size", "sha256", "revision")
 # Fields of a file that make it another one.
 _NAMES: Final = ("file", "repo")
+# Facts of one image that mean nothing for another.
+_OF_AN_IMAGE: Final = ("build", "recipe")
 # Memory that was stated for the engine and model of the base.
 _STATED_MEMORY: Final = ("gpu_memory", "gpu_memory_parts")
 
@@ -52,13 +54,15 @@ def apply_variant(data: Mapping[str, Any], name: str, changes: Mapping[str, Any]
 
     The result has no variants of its own.
     """
-    result: dict[str, Any] = deepcopy(dict(data))
+    result = dict(data)
     result.pop("variants", None)
     for field in _stale(data, changes):
+        detach(result, field)
         _drop(result, field)
     for field, value in changes.items():
         if field.split(".")[0] in ("app", "version", "variants", "hardware", "releases"):
             raise FieldError(f"{field}: is the same on every device")
+        detach(result, field)
         put(result, field, deepcopy(value))
     result["hardware"] = name
     return result
@@ -70,6 +74,8 @@ def _stale(data: Mapping[str, Any], changes: Mapping[str, Any]) -> Iterator[str]
         *parents, last = field.split(".")
         if parents[:2] == ["model", "files"] and len(parents) == 3 and last in _NAMES:
             yield from (".".join((*parents, fact)) for fact in _OF_A_FILE)
+    if "engine.image" in changes:
+        yield from (f"engine.{fact}" for fact in _OF_AN_IMAGE)
     if any(field.split(".")[0] in ("engine", "model") for field in changes):
         yield from (f"resources.{name}" for name in _STATED_MEMORY if "resources" in data)
 

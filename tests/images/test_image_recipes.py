@@ -10,6 +10,8 @@ import pytest
 import yaml
 from hypothesis import given
 from hypothesis import strategies as st
+from support.recipes import RECIPE, WHOLE
+from support.recipes import recipe as loaded
 from support.workspaces import build_workspace, good, olapps
 
 from olares_apps.errors import SpecError
@@ -22,33 +24,7 @@ from olares_apps.render.templates import load_templates
 REPOSITORY = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
 HADOLINT = Path(sys.executable).with_name("hadolint")
-WHOLE = "0a2345f789abcdef0123456789abcdef01234567"
-RECIPE = f"""\
-image: registry.example/demo/llama:b9260-0a2345f
-engine: llamacpp
-build: b9260
-source:
-  repo: https://example.org/llama.cpp
-  commit: {WHOLE}
-  license: MIT
-cuda: "13.1.0"
-base_digests:
-  devel: sha256:{"a" * 64}
-  runtime: sha256:{"b" * 64}
-architectures: ["8.6", "12.0"]
-cmake:
-  GGML_CUDA: "ON"
-targets: [llama-server, llama-bench]
-"""
 PATH = PurePath("images/demo.yaml")
-
-
-def loaded(*changes: tuple[str, str]):
-    text = RECIPE
-    for old, new in changes:
-        assert old in text
-        text = text.replace(old, new)
-    return load_recipe(text.encode(), PATH)
 
 
 def rendered(*changes: tuple[str, str]) -> tuple[str, str]:

@@ -8,7 +8,7 @@ import yaml
 from support.charts import NEW, OLD, make_tree
 from support.sample_specs import make_spec
 
-from olares_apps.checks import ChartContext, run_rules
+from olares_apps.checks import ChartContext, ImageFacts, run_rules
 from olares_apps.engines.registry import spec_model
 from olares_apps.findings import Finding
 from olares_apps.hardware import HardwareProfile, load_profile
@@ -34,6 +34,8 @@ APP: Final = "llamacppqwen36a3bone"
 MANIFEST: Final = "OlaresManifest.yaml"
 DEPLOYMENT: Final = "templates/deployment.yaml"
 PROFILE: Final[HardwareProfile] = load_profile("olares-one")
+# What a recipe says of the flagship's image.
+IMAGES: Final = {"docker.io/aamsellem/llama-cpp-mtp:master-ad27757": ImageFacts(cuda="13.1")}
 
 
 class Chart(dict[str, bytes]):
@@ -68,7 +70,8 @@ class Chart(dict[str, bytes]):
         name = next(
             (line[6:].strip(" \"'") for line in chart.splitlines() if line[:5] == "name:"), ""
         )
-        return ChartContext(self, **({"folder": name, "profile": PROFILE} | more))
+        known = {"folder": name, "profile": PROFILE, "images": IMAGES}
+        return ChartContext(self, **(known | more))
 
     def check(self, **more: Any) -> list[Finding]:
         """Return all findings."""

@@ -25,6 +25,7 @@ from support.mutation import (
     swap,
     swaps,
 )
+from support.recipes import recipe
 
 from olares_apps.checks import ImageFacts
 from olares_apps.checks.listing import Entry, EntryKind, Fault, FaultKind, GzipFacts
@@ -70,6 +71,14 @@ MUTATIONS: Final[dict[str, Mutation]] = {
         ),
     ),
     "cuda-ceiling": Mutation(flagship, context={"images": {IMAGE: ImageFacts(cuda="13.9")}}),
+    "image-recipe": Mutation(
+        flagship,
+        context={
+            "spec": flagship_spec({"engine.recipe": "other"}),
+            "recipe": recipe(("registry.example/demo/llama:b9260-0a2345f", f"{IMAGE}-0a2345f")),
+        },
+    ),
+    "image-cuda-unknown": Mutation(flagship, context={"spec": flagship_spec(), "images": {}}),
     "compute-capability": Mutation(
         flagship, context={"images": {IMAGE: ImageFacts(archs=("sm_80", "sm_90"))}}
     ),
