@@ -69,6 +69,7 @@ def workspace(root: Path, count: int) -> Path:
     source = (ROOT / "olares_apps" / "apps" / "qwen36-35b-a3b-mtp.yaml").read_text()
     (root / "apps").mkdir(parents=True)
     (root / "olapps.toml").write_text(CONFIG)
+    shutil.copytree(ROOT / "images", root / "images")
     for index in range(count):
         text = re.sub(r"(?m)^app: .*$", f"app: generated{index:04d}", source)
         text = re.sub(r"(?m)^alias: .*$", f"alias: generated-{index:04d}", text)

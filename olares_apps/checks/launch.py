@@ -7,7 +7,7 @@ told from text stays unknown, and the rules that need it stay silent.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 from typing import Final
 
@@ -17,6 +17,7 @@ from olares_apps.checks.shell import Command, expand_kubelet, find_command
 from olares_apps.checks.workloads import Container, Workload, of_kind, workloads
 from olares_apps.engines.flags import (
     FlagProblem,
+    FlagTable,
     ParsedArgs,
     TableMatch,
     check_conflicts,
@@ -40,6 +41,23 @@ _DRAFT_LENGTHS: Final = (
     "--spec-ngram-mod-n-max",
     "--spec-ngram-simple-size-m",
 )
+
+
+# The charts of all generations start the same server, so what was read and judged is kept.
+@lru_cache(maxsize=64)
+def _parsed(argv: tuple[str, ...], table: FlagTable) -> ParsedArgs:
+    return parse_argv(argv, table)
+
+
+@lru_cache(maxsize=64)
+def _judged(
+    argv: tuple[str, ...], table: FlagTable, build: str | None, is_complete: bool
+) -> tuple[FlagProblem, ...]:
+    parsed = _parsed(argv, table)
+    found = check_parsed(parsed)
+    if is_complete:
+        found += check_conflicts(parsed, table, build=build)
+    return tuple(found)
 
 
 @dataclass(eq=False)
@@ -83,7 +101,7 @@ class Server:
         """Return the arguments read by the build's flag table."""
         if self.command is None or self.table is None or self.table.table is None:
             return None
-        return parse_argv(self.argv, self.table.table)
+        return _parsed(self.argv, self.table.table)
 
     @cached_property
     def problems(self) -> Sequence[FlagProblem]:
@@ -95,9 +113,7 @@ class Server:
         parsed, match = self.parsed, self.table
         if parsed is None or match is None or self.command is None:
             return ()
-        found = check_parsed(parsed)
-        if self.command.complete:
-            found += check_conflicts(parsed, parsed.table, build=match.build)
+        found = _judged(self.argv, parsed.table, match.build, self.command.complete)
         return [item for item in found if "$" not in f"{item.flag}{item.value or ''}"]
 
     def value(self, *flags: str) -> str | None:

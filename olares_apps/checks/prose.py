@@ -7,7 +7,7 @@ about what runs now, so it is left out.
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 from olares_apps.checks.launch import Server
@@ -27,6 +27,7 @@ __all__ = ["Clause", "Prose", "kv_names", "quant_labels"]
 _MOST_CHARACTERS: Final = 200_000
 _MOST_CLAUSES: Final = 4000
 _LONGEST_CLAUSE: Final = 2000
+_DIGIT: Final = re.compile(r"\d")
 _SECTION: Final = re.compile(r"^[\W_]*v?(\d+\.\d+\.\d+)\b", re.MULTILINE)
 _QUANT: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:UD-)?(?:I?Q[1-8](?:_[A-Z0-9]+)+|NVFP4|MXFP4|AWQ|GPTQ)(?![A-Za-z0-9_])"
@@ -34,6 +35,16 @@ _QUANT: Final = re.compile(
 _KV_TYPE: Final = re.compile(
     r"(?<![\w-])(?:q[48]_[01]|q5_[01]|turbo[234](?:_\w+)?|bf16|f16)(?!\w)", re.ASCII
 )
+
+
+@lru_cache(maxsize=512)
+def _claims(text: str) -> tuple[str, ...]:
+    """Return the clauses of a text that hold a number and state something of the present.
+
+    Kept, because the charts of all generations carry the same texts.
+    """
+    pieces = (piece[:_LONGEST_CLAUSE] for piece in CUT.split(text) if _DIGIT.search(piece))
+    return tuple(piece for piece in pieces if not is_exempt(piece))
 
 
 def quant_labels(text: str) -> list[str]:
@@ -72,9 +83,8 @@ class Prose:
         found: list[Clause] = []
         for file, path, text, is_title in self._texts():
             name = _dotted(path)
-            for piece in CUT.split(text[:_MOST_CHARACTERS]):
-                if any(c.isdigit() for c in piece) and not is_exempt(piece[:_LONGEST_CLAUSE]):
-                    found.append(Clause(piece[:_LONGEST_CLAUSE], name, path, file, is_title))
+            for piece in _claims(text[:_MOST_CHARACTERS]):
+                found.append(Clause(piece, name, path, file, is_title))
                 if len(found) >= _MOST_CLAUSES:
                     return found
         return found

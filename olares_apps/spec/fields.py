@@ -5,7 +5,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-__all__ = ["FieldError", "put", "steps_of", "value_at", "with_value"]
+__all__ = ["FieldError", "detach", "put", "steps_of", "value_at", "with_value"]
 
 Steps = tuple[str | int, ...]
 
@@ -34,6 +34,19 @@ def put(data: Any, field: str, value: Any) -> None:
         place[last] = value
     else:
         raise FieldError(f"{field}: {'.'.join(parents)} holds no fields")
+
+
+def detach(data: Any, field: str) -> None:
+    """Copy the containers on the way to a field, so that ``put`` changes no data shared with it."""
+    for step in steps_of(field)[:-1]:
+        try:
+            child = data[step]
+        except (KeyError, IndexError, TypeError):
+            return  # put() says that the field leads nowhere
+        if not isinstance(child, dict | list):
+            return
+        data[step] = child = child.copy()
+        data = child
 
 
 def _child(place: Any, part: str, field: str) -> Any:

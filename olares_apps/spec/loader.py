@@ -1,7 +1,6 @@
 """From the text of a spec file to a spec, or to every problem that the file has."""
 
 from collections.abc import Callable, Iterator, Mapping
-from copy import deepcopy
 from dataclasses import dataclass, replace
 from pathlib import PurePath
 from typing import Any
@@ -10,7 +9,7 @@ from pydantic import ValidationError
 
 from olares_apps.errors import Problem, SpecError
 from olares_apps.spec import placeholders
-from olares_apps.spec.fields import FieldError, put, steps_of
+from olares_apps.spec.fields import FieldError, detach, put, steps_of
 from olares_apps.spec.models import AppSpec, AppText
 from olares_apps.spec.positions import Positions
 from olares_apps.spec.translate import problems_of
@@ -142,7 +141,8 @@ def _check_changes(loaded: LoadedSpec, data: Mapping[str, Any], facts: Facts | N
         for place, value in setting.extremes():
             if setting.field is None:
                 continue
-            changed = deepcopy(base)
+            changed = dict(base)
+            detach(changed, setting.field)
             put(changed, setting.field, value)
             places = {steps_of(setting.field): ("settings", name, *place)}
             try:

@@ -104,7 +104,7 @@ def _words(container: Container, *, is_server: bool) -> list[str]:
     """
     command = container.words("command")
     words = [*command, *container.words("args")]
-    shell = next((i for i, word in enumerate(words) if PurePosixPath(word).name in SHELLS), None)
+    shell = next((i for i, word in enumerate(words) if word.rpartition("/")[2] in SHELLS), None)
     if shell is None and (command or is_server):
         return words
     start = 0 if shell is None else shell + 1

@@ -107,7 +107,7 @@ class FlagMatch:
     negated: bool
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class FlagTable:
     """All options that one build of one engine accepts.
 
