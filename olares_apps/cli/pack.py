@@ -55,6 +55,9 @@ def command(
     bench = open_workbench(root)
     wanted = bench.wanted(generations)
     folder = folder or Path("dist", hardware or "")
+    blocked = [path for path in (folder, *folder.parents) if path.exists() and not path.is_dir()]
+    if blocked:
+        raise UsageError(f"{blocked[-1]} is a file and in the way of the archives")
     per_spec = fan_out(
         lambda loaded: [(g, pack(tree)) for g, tree in bench.charts_of(loaded, wanted)],
         installable(bench.select(names, hardware=hardware), named=bool(names)),

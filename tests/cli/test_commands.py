@@ -109,6 +109,7 @@ class TestList:
             "engine": "llamacpp",
             "ctx": 32768,
             "file": "apps/demo.yaml",
+            "not_installable": None,
         }
 
     def test_a_broken_spec_does_not_hide_the_others(self, root):
@@ -145,6 +146,8 @@ class TestShow:
                 "repo": "example-org/Demo-35B-GGUF",
                 "revision": "main",
                 "path": "/models/example-org--Demo-35B-GGUF/main/Demo-35B-UD-Q3_K_XL.gguf",
+                "size": None,
+                "sha256": None,
             }
         ]
         assert shown["facts"]["ctx"] == 32768

@@ -106,16 +106,22 @@ def _icons(fleet: Fleet) -> Iterator[Found]:
     "public markets",
 )
 def _missing_icons(fleet: Fleet) -> Iterator[Found]:
-    """Only where the workspace's own market serves the icons: others are asked online."""
+    """Only where the workspace's own market serves the icons: others are asked online.
+
+    That market has one picture for each app, drawn where the curator has none.
+    """
     own = fleet.own_icons
     if own is None:
         return
+    known = {member.app for member in fleet.apps} | own.apps
     for member in fleet.apps:
-        if member.icon == f"{own.address}/{member.app}.png" and member.app not in own.apps:
+        below = member.icon.startswith(f"{own.address}/")
+        if below and _stem(member.icon) not in known:
             yield member.found(
-                f"{member.icon} will answer 404: {own.folder}/{member.app}.png is missing",
+                f"{member.icon} will answer 404: no app of the market is called so",
                 "icon",
-                hint="add a PNG or WEBP of 256 x 256 pixels, or set icon to an address",
+                hint=f"leave icon out: the market takes {own.folder}/{member.app}.png, and draws "
+                "a picture when there is none",
             )
 
 
