@@ -11,8 +11,6 @@ from olares_apps.cli import output as out
 from olares_apps.cli.options import names_argument, output_option, root_option
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from olares_apps.errors import Problem
     from olares_apps.lock.gather import Fault, Gatherer
     from olares_apps.spec.loader import LoadedSpec
@@ -40,6 +38,7 @@ def command(
     Fetches sizes, digests, commits and GGUF headers from the model hub, and digests from image
     registries. Nothing that is locked already is asked for without --upgrade.
     """
+    from olares_apps.cli.progress import progress
     from olares_apps.cli.workbench import all_facts, open_workbench
     from olares_apps.errors import SpecError, UsageError
     from olares_apps.lock.file import load_lock, lock_path, write_lock
@@ -61,8 +60,8 @@ def command(
         images = [item.engine.image for item in (loaded.spec, *variants)]
         images += [DOWNLOAD_IMAGE] if spec.model.files else []
         todo.append((spec, load_lock(top / loaded.path), list(dict.fromkeys(images))))
-    with open_gatherer(offline=offline) as gatherer, _progress() as progress:
-        updates = update_locks(todo, gatherer, upgrade=upgrade, progress=progress)
+    with open_gatherer(offline=offline) as gatherer, progress("locking") as advance:
+        updates = update_locks(todo, gatherer, upgrade=upgrade, progress=advance)
     rows: list[dict[str, Any]] = []
     problems: list[Problem] = []
     for loaded, update in zip(selected, updates, strict=True):
@@ -142,22 +141,3 @@ def open_gatherer(*, offline: bool) -> "Iterator[Gatherer]":
     finally:
         for network in networks:
             network.close()
-
-
-@contextmanager
-def _progress() -> "Iterator[Callable[[int, int, str], None]]":
-    """Show a bar on a terminal, nothing elsewhere."""
-    import sys
-
-    if not sys.stderr.isatty():
-        yield lambda done, total, what: None
-        return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn
-
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task("locking", total=None)
-        yield lambda done, total, what: bar.update(
-            task, completed=done, total=total, description=what
-        )

@@ -1,6 +1,7 @@
 """`olapps publish`: what changed goes to the market, in one step."""
 
 from collections.abc import Sequence
+from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -45,9 +46,11 @@ def command(
     from olares_apps.cli.checking import publish_gate
     from olares_apps.cli.installable import installable
     from olares_apps.cli.kitchen import WorkspaceKitchen
+    from olares_apps.cli.progress import progress
     from olares_apps.cli.stores import store_for
     from olares_apps.cli.workbench import open_workbench
     from olares_apps.errors import UsageError
+    from olares_apps.market.commit import Hands
     from olares_apps.market.records import Source
     from olares_apps.market.workflow import Request, publish_specs
 
@@ -64,12 +67,15 @@ def command(
         publisher=config.publisher.name,
         source=Source(id=source.id, label=source.label),
     )
-    report = publish_specs(
-        store,
-        installable(bench.workspace.select(names), named=bool(names)),
-        WorkspaceKitchen(bench, publish_gate(bench)),
-        request,
-    )
+    with progress("publishing") as advance:
+        steps = count(1)
+        report = publish_specs(
+            store,
+            installable(bench.workspace.select(names), named=bool(names)),
+            WorkspaceKitchen(bench, publish_gate(bench)),
+            request,
+            hands=Hands(on_step=lambda name: advance(next(steps), None, name[:60])),
+        )
     if output == "json":
         out.print_json({"store": store.url, **report.as_dict()})
     else:

@@ -4,7 +4,7 @@ Layout, below the root::
 
     olapps-market.json          says that the folder is a market, and of which format
     head.json                   the pointer to the live revision, the only file that changes
-    lock                        held while the head moves
+    lock                        held while the head moves, an age is renewed or old files go
     tmp/                        files being written; a dead writer's are removed later
     blobs/ revisions/ responses/    immutable objects
 
@@ -19,7 +19,8 @@ import fcntl
 import os
 import re
 import secrets
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
@@ -27,7 +28,9 @@ from typing import Final
 from olares_apps.errors import MarketError
 from olares_apps.market import canonical
 from olares_apps.market.fields import SCHEMA, Fields
+from olares_apps.market.gc import Collected, Stored, sweep
 from olares_apps.market.records import Head
+from olares_apps.market.retention import Retention
 
 __all__ = ["DirStore"]
 
@@ -95,8 +98,6 @@ class DirStore:
         with self._explained("written"):
             self._mark()
             created = self._create(target, data)
-            if not created:
-                _renew(target)
             # The name of another process's file may not be on the disk yet either.
             self._unflushed.update(self._folders(target))
             return created
@@ -113,16 +114,39 @@ class DirStore:
 
     def list(self, prefix: str) -> Iterator[str]:
         """Yield the keys below ``prefix`` in order."""
+        yield from (item.key for item in self.stored(prefix))
+
+    def stored(self, prefix: str) -> Sequence[Stored]:
+        """Return the files below ``prefix`` in order, with size and time."""
         with self._explained("read"):
             top = self._path(f"{prefix}/x").parent
-            files = [path for path in top.rglob("*") if path.is_file()]
-        yield from sorted(path.relative_to(self.root).as_posix() for path in files)
+            # Unlike a glob it takes it that a collector removes folders meanwhile.
+            paths = [Path(folder, name) for folder, _, names in os.walk(top) for name in names]
+            found = [(path, _stat(path)) for path in paths]
+        return sorted(
+            (
+                Stored(path.relative_to(self.root).as_posix(), status.st_size, status.st_mtime)
+                for path, status in found
+                if status is not None
+            ),
+            key=lambda item: item.key,
+        )
 
-    def delete(self, key: str) -> None:
-        """Remove a file."""
-        path = self._path(key)
-        with self._explained("written"):
-            path.unlink(missing_ok=True)
+    def collect(self, retention: Retention, *, dry_run: bool) -> Iterator[Collected]:
+        """Remove what may go; see `Store.collect`."""
+        return sweep(self, retention, now=time.time(), dry_run=dry_run, hook=self._hook)
+
+    def remove_old(self, keys: Sequence[str], before: float) -> Sequence[str]:
+        """Remove files of a time before ``before``, and folders that are empty then."""
+        paths = {key: self._path(key) for key in keys}
+        with self._explained("written"), self._locked():
+            found = {key: _stat(path) for key, path in paths.items()}
+            old = [key for key, status in found.items() if status and status.st_mtime < before]
+            for key in old:
+                paths[key].unlink()
+        for folder in {paths[key].parent for key in old}:
+            self._remove_empty(folder)
+        return old
 
     def _path(self, key: str) -> Path:
         if not _KEY.fullmatch(key):
@@ -160,18 +184,17 @@ class DirStore:
         self._marked = True
 
     def _create(self, target: Path, data: bytes) -> bool:
-        target.parent.mkdir(parents=True, exist_ok=True)
         for _ in range(_ATTEMPTS):
-            if target.exists():
+            if self._renew(target):
                 return False
+            target.parent.mkdir(parents=True, exist_ok=True)
             with self._temporary(data) as path:
                 self._hook(f"{target.name} written")
                 try:
                     os.link(path, target)
-                except FileExistsError:
-                    return False
-                except FileNotFoundError:
-                    # Another process took the file for a leftover before it was locked.
+                except (FileExistsError, FileNotFoundError):
+                    # Not there: another process took the file for a leftover before it was
+                    # locked, or a collector took the empty folder.
                     continue
             self._hook(f"{target.name} linked")
             return True
@@ -211,10 +234,37 @@ class DirStore:
             path = path.parent
             yield path
 
+    def _renew(self, target: Path) -> bool:
+        """Make a file that exists count as new, and say whether it exists.
+
+        A collector goes by age, so the look and the new age are one step for it: it removes
+        under the same lock (docs/protocol.md).
+        """
+        if not target.exists():
+            return False
+        with self._locked(fcntl.LOCK_SH):
+            try:
+                os.utime(target)
+            except FileNotFoundError:
+                return False
+            except PermissionError:
+                # Another user's file that only may be read; its age stays what it is.
+                return True
+        return True
+
+    def _remove_empty(self, folder: Path) -> None:
+        """Remove a folder of answers and those around it, as far as they are empty."""
+        while folder.parent != self.root:
+            try:
+                folder.rmdir()
+            except OSError:
+                return
+            folder = folder.parent
+
     @contextmanager
-    def _locked(self) -> Iterator[None]:
+    def _locked(self, mode: int = fcntl.LOCK_EX) -> Iterator[None]:
         with (self.root / "lock").open("ab") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
+            fcntl.flock(file, mode)
             yield
 
     @contextmanager
@@ -236,13 +286,11 @@ def _read(path: Path) -> bytes | None:
         return None
 
 
-def _renew(path: Path) -> None:
-    """Make a file count as new: a collector of garbage goes by age (docs/protocol.md)."""
+def _stat(path: Path) -> os.stat_result | None:
     try:
-        os.utime(path)
-    except PermissionError:
-        # Another user's file that only may be read; its age stays what it is.
-        return
+        return path.stat()
+    except FileNotFoundError:
+        return None
 
 
 def _flush_path(path: Path) -> None:

@@ -16,7 +16,9 @@ from weakref import finalize
 
 from olares_apps.errors import MarketError, UsageError
 from olares_apps.market import canonical, objects
+from olares_apps.market.gc import Collected
 from olares_apps.market.records import Head
+from olares_apps.market.retention import DAY_SECONDS, Retention
 
 if TYPE_CHECKING:
     import httpx
@@ -183,12 +185,23 @@ class HttpStore:
                 return
             query = {"prefix": prefix, "cursor": page["cursor"]}
 
-    def delete(self, key: str) -> None:
-        """Raise MarketError: the publish API takes nothing away, so no token can."""
-        raise MarketError(
-            f"{self.url} does not delete objects: {key} stays",
-            hint="unreferenced objects cost storage and nothing else",
-        )
+    def collect(self, retention: Retention, *, dry_run: bool) -> Iterator[Collected]:
+        """Let the server remove what may go, step by step; see `Store.collect`.
+
+        Its limits hold: 10 to 20 revisions, and exactly a day.
+        """
+        if retention.age != DAY_SECONDS:
+            raise UsageError(f"{self.url} goes by an age of 24h", hint="leave --older-than out")
+        wish = {"keep": retention.keep, "dry_run": dry_run}
+        while True:
+            reply, _ = self._send("POST", "/collect", json=wish, expected=(200,))
+            try:
+                step = reply.json()
+                yield Collected(step["looked"], step["removed"], step["bytes"])
+                if step["done"]:
+                    return
+            except (ValueError, KeyError, TypeError):
+                raise MarketError(f"{self.url} did not answer in JSON", hint=_HINTS[404]) from None
 
     def _send(
         self,
@@ -208,7 +221,7 @@ class HttpStore:
 
         sent = dict(headers or {})
         # Reads need none, but for the list of keys; it is not handed out where it is not needed.
-        if self._token is not None and (method == "PUT" or path == "/objects"):
+        if self._token is not None and (method in ("PUT", "POST") or path == "/objects"):
             sent["Authorization"] = f"Bearer {self._token}"
         unsure = False
         for attempt in range(self._patience.attempts):

@@ -79,9 +79,10 @@ def rollback(
         target = targets[0]
         moment = next_moment(state, hands.clock)
         apps = _restored(state.revision, target.revision, canonical.milliseconds(moment))
-        return _draft(
+        draft = _draft(
             state.revision, apps, moment, "rollback", publisher, note, restores=target.identity
         )
+        return draft and replace(draft, blobs=_wanted_again(store, state.revision, apps))
 
     done = commit(store, make, hands)
     if done is None:
@@ -217,6 +218,24 @@ def _restored(now: Revision, then: Revision, stamp: int) -> dict[str, AppEntry]:
             page=page,
         )
     return apps
+
+
+def _wanted_again(store: Store, now: Revision, apps: Mapping[str, AppEntry]) -> dict[str, bytes]:
+    """Return the blobs that only an older revision names, so that the commit puts them again.
+
+    A collector may take them for garbage until then. Archives are in the ledgers of the present.
+    """
+    return {
+        digest: objects.read_blob(store, digest, f"picture or page of {name}")
+        for name, entry in apps.items()
+        for digest in _pictures(entry) - _pictures(now.apps[name])
+    }
+
+
+def _pictures(entry: AppEntry) -> set[str]:
+    icon = {entry.icon.sha256} if entry.icon else set()
+    page = entry.page
+    return icon | ({page.facts, page.html.sha256, page.share.sha256} if page else set())
 
 
 def _candidate(store: Store, app: str, entry: AppEntry, top: str, pack_again: Repack) -> Candidate:

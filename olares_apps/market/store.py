@@ -19,10 +19,14 @@ writes. Keys are relative paths of lower-case letters, digits, ``.``, ``_``, ``-
 import os
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from olares_apps.errors import UsageError
 from olares_apps.market.records import Head
+
+if TYPE_CHECKING:
+    from olares_apps.market.gc import Collected
+    from olares_apps.market.retention import Retention
 
 __all__ = ["Store", "open_store"]
 
@@ -62,8 +66,12 @@ class Store(Protocol):
         """Yield the keys below a folder such as ``blobs/sha256``, in order."""
         ...
 
-    def delete(self, key: str) -> None:
-        """Remove an object; a key that does not exist is no error. Never call it on live ones."""
+    def collect(self, retention: "Retention", *, dry_run: bool) -> "Iterator[Collected]":
+        """Remove what ``retention`` does not keep, and say after each step how far it is.
+
+        Safe beside publishers and after a crash of itself (docs/protocol.md). Raises UsageError
+        for a retention that the store cannot give, StoreCorrupt when what must be kept is damaged.
+        """
         ...
 
 

@@ -78,7 +78,8 @@ def test_a_damaged_blob_is_named_with_the_app_it_belongs_to(
 
 def test_an_old_archive_that_is_gone_is_named_too() -> None:
     store, _ = _market()
-    store.delete(objects.blob_key(build_archive("demoalpha", "1.0.0", image="1.0.0").sha256))
+    archive = build_archive("demoalpha", "1.0.0", image="1.0.0")
+    store.delete(objects.blob_key(archive.sha256))
     (problem,) = verify(store).problems
     assert "is missing (demoalpha-1.0.0.tgz)" in problem
 

@@ -212,12 +212,6 @@ def test_a_swap_whose_answer_was_lost_is_recognised_in_the_history(ours: bool) -
         assert remote.swap_head('"a"', wanted) is ours
 
 
-def test_nothing_can_be_deleted() -> None:
-    server = _Server()
-    with server.store() as store, pytest.raises(MarketError, match="does not delete objects"):
-        store.delete(KEY)
-
-
 def test_the_token_comes_from_the_environment() -> None:
     store = open_http_store(f"{BASE}/", {TOKEN_VARIABLE: TOKEN})
     assert store.url == BASE

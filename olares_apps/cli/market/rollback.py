@@ -83,14 +83,14 @@ def command(
     _print(output, moved.as_dict(), lines)
 
 
-def confirm(question: str, yes: bool) -> None:
+def confirm(question: str, yes: bool, why: str = "this changes what devices see") -> None:
     """Ask on a terminal; elsewhere only ``--yes`` will do. Raises UsageError or Abort."""
     from olares_apps.errors import UsageError
 
     if yes:
         return
     if not sys.stdin.isatty():
-        raise UsageError("this changes what devices see", hint="add --yes to do it unasked")
+        raise UsageError(why, hint="add --yes to do it unasked")
     click.confirm(question, abort=True, err=True)
 
 
