@@ -16,6 +16,8 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "verify": ("market.verify", "Read every stored object and compare digests."),
     "rollback": ("market.rollback", "Offer an older revision again."),
     "remove": ("market.remove", "Take apps off the market."),
+    "gc": ("market.gc", "Remove what old revisions and interrupted publishes left."),
+    "mirror": ("market.mirror", "Copy a market with its history."),
     "serve": ("market.serve", "Serve a market to devices on this network."),
 }
 
