@@ -30,7 +30,6 @@ id = "{name}"
 label = "{name}"
 """
 _IGNORE = "# The local market is published state, not source.\n.market/\ndist/\n"
-_SCHEMA = "schema/app.schema.json"
 DEFAULT_SPEC = "qwen36-35b-a3b-mtp"
 
 
@@ -43,27 +42,36 @@ DEFAULT_SPEC = "qwen36-35b-a3b-mtp"
     metavar="NAME",
     help=f"Shipped spec to begin with; several are possible. Default: {DEFAULT_SPEC}.",
 )
+@click.option("--all", "everything", is_flag=True, help="Begin with all shipped specs.")
+@click.option("--empty", is_flag=True, help="Begin with one example spec that explains the fields.")
 @output_option()
-def command(folder: Path, names: tuple[str, ...], output: str) -> None:
+def command(
+    folder: Path, names: tuple[str, ...], everything: bool, empty: bool, output: str
+) -> None:
     """Make a new workspace in FOLDER, by default here."""
     from olares_apps.cli import output as out
+    from olares_apps.cli.shipped import SCHEMA_FILE, example, shipped, shipped_names
     from olares_apps.engines.registry import spec_model
     from olares_apps.errors import UsageError
     from olares_apps.render.folder import write_file
     from olares_apps.spec.config import CONFIG_FILE
     from olares_apps.spec.schema import schema_text
 
+    if bool(names) + everything + empty > 1:
+        raise UsageError("--spec, --all and --empty are three ways to begin: give one of them")
     if (folder / CONFIG_FILE).exists():
         raise UsageError(
             f"{folder / CONFIG_FILE} exists: this is a workspace already",
             hint="change into it and run olapps list",
         )
+    chosen = shipped_names() if everything else list(dict.fromkeys(names)) or [DEFAULT_SPEC]
+    specs = [example()] if empty else [shipped(spec) for spec in chosen]
     name = "-".join(re.findall("[a-z0-9]+", folder.resolve().name.lower()))
-    files = {
-        CONFIG_FILE: _CONFIG.format(name=name[:40].strip("-") or "my-market"),
-        ".gitignore": _IGNORE,
-        _SCHEMA: schema_text(spec_model()),
-        **{f"apps/{spec}.yaml": _shipped(spec) for spec in names or (DEFAULT_SPEC,)},
+    files: dict[str, bytes] = {
+        CONFIG_FILE: _CONFIG.format(name=name[:40].strip("-") or "my-market").encode(),
+        ".gitignore": _IGNORE.encode(),
+        SCHEMA_FILE: schema_text(spec_model()).encode(),
+        **{path: data for spec in specs for path, data in spec.items()},
     }
     taken = [path for path in files if (folder / path).exists() and path != ".gitignore"]
     above = {parent for path in files for parent in (folder / path).parents}
@@ -71,27 +79,11 @@ def command(folder: Path, names: tuple[str, ...], output: str) -> None:
     if taken or blocked:
         found = blocked[0] if blocked else folder / taken[0]
         raise UsageError(f"{found} is in the way", hint="choose an empty folder")
-    for path, text in files.items():
+    for path, data in files.items():
         if not (folder / path).exists():
-            write_file(folder / path, text.encode())
+            write_file(folder / path, data)
     if output == "json":
         out.print_json({"workspace": str(folder), "files": sorted(files)})
         return
-    click.echo(f"made a workspace in {folder} with {len(names) or 1} spec(s)")
+    click.echo(f"made a workspace in {folder} with {len(specs)} spec(s)")
     click.echo(f"next: cd {folder} && olapps render && olapps publish && olapps market sync")
-
-
-def _shipped(name: str) -> str:
-    """Return a shipped spec's text, its modeline pointing to the workspace's schema."""
-    import olares_apps
-    from olares_apps.errors import UnknownName
-
-    folder = Path(olares_apps.__file__).parent / "apps"
-    known = sorted(path.stem for path in folder.glob("*.yaml") if "." not in path.stem)
-    if name not in known:
-        raise UnknownName("shipped spec", name, known)
-    first, rest = (folder / f"{name}.yaml").read_text(encoding="utf-8").split("\n", 1)
-    prefix = "# yaml-language-server: $schema="
-    if not first.startswith(prefix):
-        return f"{first}\n{rest}"
-    return f"{prefix}../{_SCHEMA}\n{rest}"
