@@ -28,6 +28,7 @@ COMMANDS: Final[Mapping[str, tuple[str, str]]] = {
     "pack": ("pack", "Pack rendered charts into archives."),
     "publish": ("publish", "Publish what changed to a market."),
     "market": ("market", "Look at, serve and repair a market."),
+    "worker": ("worker", "Run the market as a Cloudflare Worker."),
     "leaderboard": ("leaderboard", "Rank measured speeds that compare."),
     "image": ("image", "Build files of custom images, from recipes."),
     "doctor": ("doctor", "Say what this machine and workspace have and lack."),

@@ -19,6 +19,7 @@ __all__ = [
     "PublisherConfig",
     "SeverityChange",
     "SourceConfig",
+    "WorkerConfig",
     "WorkspaceConfig",
 ]
 
@@ -113,6 +114,25 @@ class MarketConfig(Closed):
         return found or wanted
 
 
+def _account(value: str) -> str:
+    if value and not re.fullmatch("[0-9a-f]{32}", value):
+        raise ValueError("must be the 32 hex digits of a Cloudflare account")
+    return value
+
+
+class WorkerConfig(Closed):
+    """The Cloudflare Worker that serves the market; deploys go there and nowhere else."""
+
+    name: Identifier
+    """Name of the Worker, the first part of its workers.dev address."""
+    bucket: Identifier | None = None
+    """Name of the R2 bucket; by default that of the Worker."""
+    account: Annotated[StrictStr, AfterValidator(_account)] = ""
+    """Id of the Cloudflare account, 32 hex digits; needed to deploy."""
+    folder: Folder = "worker"
+    """Where the Worker's sources and configuration are."""
+
+
 class SeverityChange(Closed):
     """Another severity for a rule, with the reason for it."""
 
@@ -158,6 +178,8 @@ class WorkspaceConfig(Closed):
     """Where things are."""
     market: MarketConfig = MarketConfig()
     """Where to publish."""
+    worker: WorkerConfig | None = None
+    """The market's Worker."""
     checks: ChecksConfig = ChecksConfig()
     """How checks behave."""
     fit: FitConfig = FitConfig()

@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from olares_apps.cli import app, image, market
+from olares_apps.cli import app, image, market, worker
 
 ROOT = Path(__file__).resolve().parents[2]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -43,7 +43,7 @@ def test_the_tour_prints_what_the_readme_shows(tmp_path: Path) -> None:
 
 
 def test_every_command_has_a_line_in_the_readme() -> None:
-    groups = {"market": market.COMMANDS, "image": image.COMMANDS}
+    groups = {"market": market.COMMANDS, "image": image.COMMANDS, "worker": worker.COMMANDS}
     names = [f"olapps {name}" for name in app.COMMANDS if name not in groups]
     names += [f"olapps {group} {name}" for group, names in groups.items() for name in names]
     rows = re.findall(r"^\| `(olapps [a-z]+(?: [a-z]+)?)", README, re.MULTILINE)

@@ -1,0 +1,1 @@
+"""Running the market's Worker: its sources, its configuration, its tokens, its deployment."""
