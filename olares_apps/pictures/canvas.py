@@ -5,15 +5,18 @@ and not the area. All arithmetic that decides a pixel ends in whole numbers.
 """
 
 from collections.abc import Iterable, Sequence
-from itertools import chain, groupby, pairwise
+from functools import lru_cache
+from itertools import chain, pairwise
 from math import inf, sqrt
 from typing import Final
 
 from olares_apps.pictures.png import write_png
 
-__all__ = ["Canvas", "Colour"]
+__all__ = ["Canvas", "Colour", "Mask"]
 
 Colour = tuple[int, int, int]
+Mask = list[tuple[int, bytes]]
+"""Per row: the first pixel that is drawn, and from there how much of each, 0 to 16."""
 Point = tuple[float, float]
 _CUTS: Final = 4
 # Steps between two colours at an edge: enough to look smooth, few enough for a palette.
@@ -29,10 +32,18 @@ class Canvas:
         self.width, self.height = width, height
         self._colours = [ground]
         self._palette = {ground: 0}
+        self._blends: dict[Colour, dict[int, _Blend]] = {}
         self._rows = [bytearray(width) for _ in range(height)]
 
     def box(self, x: float, y: float, w: float, h: float, colour: Colour, r: float = 0) -> None:
         """Fill a box with corners of radius ``r``."""
+        if all(value == int(value) for value in (x, y, w, h)):
+            self.stamp(_box(int(w), int(h), r), int(x), int(y), colour)
+        else:
+            self.fill(x, y, w, h, colour, r)
+
+    def fill(self, x: float, y: float, w: float, h: float, colour: Colour, r: float) -> None:
+        """Fill a box that need not begin or end with a pixel."""
         for row in self._span(y, y + h):
             cuts = []
             for cut in range(_CUTS):
@@ -55,39 +66,39 @@ class Canvas:
             heights = [row + (cut + 0.5) / _CUTS for cut in range(_CUTS)] if near else []
             self._paint(row, [_joined([p.cut(y) for p in near]) for y in heights], colour)
 
-    def mask(self) -> list[list[tuple[int, int, int]]]:
-        """Return where something was drawn: per row (first pixel, how many, how much of 16).
+    def mask(self) -> "Mask":
+        """Return where something was drawn, as steps from 0 to 16, cut to what is not zero.
 
         For a canvas on which white was drawn on black.
         """
-        amounts = [colour[0] * _STEPS // 255 for colour in self._colours]
+        amounts = bytes(colour[0] * _STEPS // 255 for colour in self._colours).ljust(256, b"\0")
         rows = []
         for row in self._rows:
-            runs, at = [], 0
-            for index, same in groupby(row):
-                length = len(list(same))
-                if amounts[index]:
-                    runs.append((at, length, amounts[index]))
-                at += length
-            rows.append(runs)
+            steps = row.translate(amounts)
+            first = len(steps) - len(steps.lstrip(b"\0"))
+            rows.append((first, bytes(steps.strip(b"\0"))))
         return rows
 
-    def stamp(
-        self, mask: Sequence[Sequence[tuple[int, int, int]]], x: int, y: int, colour: Colour
-    ) -> None:
+    def stamp(self, mask: "Mask", x: int, y: int, colour: Colour) -> None:
         """Draw a mask in a colour, its upper left corner at (x, y)."""
-        full = self._index(colour)
-        for number, runs in enumerate(mask, start=y):
-            if not 0 <= number < self.height:
+        self._index(colour)
+        blends = self._blends.setdefault(colour, {})
+        for number, (first, steps) in enumerate(mask, start=y):
+            if not steps or not 0 <= number < self.height:
                 continue
-            pixels = self._rows[number]
-            for first, length, step in runs:
-                start, end = max(x + first, 0), min(x + first + length, self.width)
-                if step == _STEPS and start < end:
-                    pixels[start:end] = bytes([full]) * (end - start)
-                    continue
-                for pixel in range(start, end):
-                    pixels[pixel] = self._mixed(pixels[pixel], colour, step)
+            start, end = max(x + first, 0), min(x + first + len(steps), self.width)
+            if start >= end:
+                continue
+            pixels, steps = self._rows[number], steps[start - x - first : end - x - first]
+            under = pixels[start]
+            if pixels.count(under, start, end) == end - start:
+                if under not in blends:
+                    blends[under] = _Blend(self, under, colour)
+                pixels[start:end] = blends[under].over(steps)
+                continue
+            for pixel, step in enumerate(steps, start):
+                if step:
+                    pixels[pixel] = self.mixed(pixels[pixel], colour, step)
 
     def png(self) -> bytes:
         """Return the finished file."""
@@ -126,9 +137,10 @@ class Canvas:
                 pixels[x:after] = bytes([full]) * (after - x)
             elif step:
                 for pixel in range(x, after):
-                    pixels[pixel] = self._mixed(pixels[pixel], colour, step)
+                    pixels[pixel] = self.mixed(pixels[pixel], colour, step)
 
-    def _mixed(self, under: int, colour: Colour, step: int) -> int:
+    def mixed(self, under: int, colour: Colour, step: int) -> int:
+        """Return the palette index of a colour laid over another, ``step`` of 16."""
         below = self._colours[under]
         r, g, b = (
             (u * (_STEPS - step) + c * step + _STEPS // 2) // _STEPS
@@ -141,6 +153,33 @@ class Canvas:
             self._palette[colour] = len(self._colours)
             self._colours.append(colour)
         return self._palette[colour]
+
+
+@lru_cache(maxsize=64)
+def _box(width: int, height: int, radius: float) -> Mask:
+    canvas = Canvas(width, height, (0, 0, 0))
+    canvas.fill(0, 0, width, height, (255, 255, 255), radius)
+    return canvas.mask()
+
+
+class _Blend:
+    """What a colour makes of one palette index, per step; new colours come as they are met."""
+
+    __slots__ = ("_canvas", "_colour", "_known", "_table", "_under")
+
+    def __init__(self, canvas: Canvas, under: int, colour: Colour) -> None:
+        self._canvas, self._under, self._colour = canvas, under, colour
+        self._table = bytearray((under,)) * 256
+        self._known = {0}
+
+    def over(self, steps: bytes) -> bytes:
+        """Return the palette indices of a row of steps."""
+        if not self._known.issuperset(steps):
+            for step in dict.fromkeys(steps):
+                if step not in self._known:
+                    self._known.add(step)
+                    self._table[step] = self._canvas.mixed(self._under, self._colour, step)
+        return steps.translate(self._table)
 
 
 class _Piece:

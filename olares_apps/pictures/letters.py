@@ -9,7 +9,7 @@ import unicodedata
 from functools import cache, lru_cache
 from typing import Final
 
-from olares_apps.pictures.canvas import Canvas, Colour
+from olares_apps.pictures.canvas import Canvas, Colour, Mask
 
 __all__ = ["measure", "writable", "write"]
 
@@ -106,7 +106,7 @@ def write(
 
 
 @lru_cache(maxsize=1024)
-def _mask(char: str, height: float, pen: float) -> tuple[list[list[tuple[int, int, int]]], int]:
+def _mask(char: str, height: float, pen: float) -> tuple[Mask, int]:
     """Return a glyph drawn once, and how far it reaches above and left of its corner."""
     scale, margin = height / 10, int(pen / 2 + height / 8) + 1
     wide, high = (int(size * scale) + 2 * margin + 1 for size in (_GLYPHS[char][0], 10))

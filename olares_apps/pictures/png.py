@@ -6,13 +6,15 @@ here: one block of fixed Huffman codes (RFC 1951, 3.2.6) with two kinds of match
 before and the row above. For flat pictures that is within a small factor of zlib.
 """
 
+import re
 import struct
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 __all__ = ["write_png"]
 
+_SHORTEST: Final = 3
 _LONGEST: Final = 258
 # (first length, extra bits) per code from 257, and the same for distance codes from 0.
 _LENGTHS: Final = tuple(
@@ -53,90 +55,80 @@ def _chunk(kind: bytes, body: bytes) -> bytes:
 
 
 def _deflate(lines: Sequence[bytes], stride: int) -> bytes:
-    out, held, count = bytearray(), 0b011, 3  # last block, fixed codes
-    above = b""
-    for line in lines:
-        for code, bits in _tokens(line, above, stride):
-            held |= code << count
-            count += bits
-            while count >= 8:
-                out.append(held & 255)
-                held >>= 8
-                count -= 8
-        above = line
-    count += 7  # end of block: seven zero bits
-    while count > 0:
-        out.append(held & 255)
-        held >>= 8
-        count -= 8
-    return bytes(out)
+    # Bits in the order of the stream, one character each; the first three: last block, fixed codes.
+    bits = ["110"]
+    far = _matches(_distance(stride))
+    for line, above in zip(lines, [b"", *lines], strict=False):
+        at = 0
+        if above:
+            # Zero where the row above has the same byte.
+            changed = int.from_bytes(line) ^ int.from_bytes(above)
+            for same in _SAME.finditer(changed.to_bytes(stride)):
+                _add_changed(bits, line, at, same.start())
+                at = same.end()
+                bits.append(_match(at - same.start(), far))
+        _add_changed(bits, line, at, stride)
+    bits.append("0" * 7)  # end of block
+    stream = "".join(bits)
+    return int(stream[::-1], 2).to_bytes((len(stream) + 7) // 8, "little")
 
 
-def _tokens(line: bytes, above: bytes, stride: int) -> Iterator[tuple[int, int]]:
-    """Yield (code, bits) for one row: literals and matches."""
-    # Zero where the row above has the same byte.
-    changed = int.from_bytes(line) ^ int.from_bytes(above)
-    difference = changed.to_bytes(stride) if above else b"\1" * stride
-    far = _distance(stride)
-    at = 0
-    while at < stride:
-        same = _run(difference, at) if difference[at] == 0 else 0
-        again = _run(line, at) if at and line[at] == line[at - 1] else 0
-        length = max(same, again)
-        if length < 3:
-            yield _LITERALS[line[at]]
-            at += 1
-            continue
-        distance = stride if same >= again else 1
-        at += length
-        while length:
-            # Never leave a rest that is too short to be a match.
-            part = min(length, _LONGEST)
-            if 0 < length - part < 3:
-                part -= 3
-            yield _MATCH_CODES[part]
-            yield far if distance > 1 else _NEAR
-            length -= part
+def _add_changed(bits: list[str], line: bytes, at: int, end: int) -> None:
+    """Add a part of a row that the row above does not have: literals, and runs of one byte."""
+    if end - at > _SHORTEST:
+        for run in _RUN.finditer(line, at, end):
+            bits += [_LITERALS[byte] for byte in line[at : run.start() + 1]]
+            at = run.end()
+            bits.append(_match(at - run.start() - 1, _NEAR))
+    bits += [_LITERALS[byte] for byte in line[at:end]]
 
 
-def _run(data: bytes, at: int) -> int:
-    rest = data[at:]
-    return len(rest) - len(rest.lstrip(rest[:1]))
+def _match(length: int, codes: Sequence[str]) -> str:
+    """Return the bits of a match of any length from 3, in parts that there are codes for."""
+    if length <= _LONGEST:
+        return codes[length]
+    # Never leave a rest that is too short to be a match.
+    part = _LONGEST - (_SHORTEST if length < _LONGEST + _SHORTEST else 0)
+    return codes[part] + _match(length - part, codes)
 
 
-def _reversed(value: int, bits: int) -> int:
-    return int(format(value, f"0{bits}b")[::-1], 2)
-
-
-def _symbol(symbol: int) -> tuple[int, int]:
-    """Return the fixed code of a literal or length symbol, lowest bit first."""
+def _symbol(symbol: int) -> str:
+    """Return the fixed code of a literal or length symbol."""
     if symbol < 144:
-        return _reversed(0b00110000 + symbol, 8), 8
+        return f"{0b00110000 + symbol:08b}"
     if symbol < 256:
-        return _reversed(0b110010000 + symbol - 144, 9), 9
+        return f"{0b110010000 + symbol - 144:09b}"
     if symbol < 280:
-        return _reversed(symbol - 256, 7), 7
-    return _reversed(0b11000000 + symbol - 280, 8), 8
+        return f"{symbol - 256:07b}"
+    return f"{0b11000000 + symbol - 280:08b}"
 
 
-def _length(length: int) -> tuple[int, int]:
+def _length(length: int) -> str:
     index = max(i for i, (first, _) in enumerate(_LENGTHS) if first <= length)
     first, extra = _LENGTHS[index]
-    code, bits = _symbol(257 + index)
-    return code | (length - first) << bits, bits + extra
+    return _symbol(257 + index) + _extra(length - first, extra)
 
 
-def _distance(distance: int) -> tuple[int, int]:
+def _distance(distance: int) -> str:
     if distance < 5:
-        return _reversed(distance - 1, 5), 5
+        return f"{distance - 1:05b}"
     extra = (distance - 1).bit_length() - 2
     half = (distance - 1) >> extra & 1
-    return (
-        _reversed(2 * extra + 2 + half, 5) | ((distance - 1) & ((1 << extra) - 1)) << 5,
-        5 + extra,
-    )
+    return f"{2 * extra + 2 + half:05b}" + _extra((distance - 1) & ((1 << extra) - 1), extra)
 
 
+def _extra(value: int, bits: int) -> str:
+    """Return further bits of a code: unlike the code itself, the lowest comes first."""
+    return f"{value:0{bits}b}"[::-1] if bits else ""
+
+
+def _matches(distance: str) -> tuple[str, ...]:
+    """Return the bits of a match by its length, with the bits of its distance."""
+    lengths = range(_SHORTEST, _LONGEST + 1)
+    return ("",) * _SHORTEST + tuple(_length(length) + distance for length in lengths)
+
+
+_SAME: Final = re.compile(rb"\0{3,}")
+_RUN: Final = re.compile(rb"(.)\1{3,}", re.S)
 _LITERALS: Final = tuple(_symbol(value) for value in range(256))
-_NEAR: Final = _distance(1)
-_MATCH_CODES: Final = {length: _length(length) for length in range(3, _LONGEST + 1)}
+_NEAR: Final = _matches(_distance(1))
