@@ -38,7 +38,8 @@ def command(folder: str, account: str, root: Path | None, output: str) -> None:
     text = (top / CONFIG_FILE).read_text(encoding="utf-8")
     config = read_config(text.encode(), Path(CONFIG_FILE))
     if config.worker is None:
-        lines = ["", "[worker]", f'name = "{config.market.source.id}-market"']
+        name = config.market.source.id[:50].rstrip("-").removesuffix("-market")
+        lines = ["", "[worker]", f'name = "{name}-market"']
         lines += [f'folder = "{folder}"'] if folder != "worker" else []
         lines += [f'account = "{account}"'] if account else []
         text = text.rstrip("\n") + "\n" + "\n".join(lines) + "\n"
