@@ -1,7 +1,5 @@
 """Publishers at the same time: nothing is lost, nothing is doubled, the history is a chain."""
 
-import fcntl
-import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -9,6 +7,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.crowd import Crowd, at_once, chain_of
 from support.market import (
     NEW,
     OLD,
@@ -16,8 +15,8 @@ from support.market import (
     MemoryStore,
     build_candidate,
     hands,
-    start_process,
 )
+from support.turns import Turns
 
 from olares_apps.errors import Conflict, MarketError
 from olares_apps.market.candidates import Candidate
@@ -33,27 +32,18 @@ PROCESSES = 10
 
 def _chain(store: Store) -> list[str]:
     """Return the publishers from the newest revision back, and check that it is one chain."""
-    entries = list(history(store))
-    for entry, older in zip(entries, [*entries[1:], None], strict=True):
-        assert entry.revision.parent == (older.identity if older else None)
-    assert len({entry.identity for entry in entries}) == len(entries)
-    return [entry.revision.publisher for entry in entries]
+    chain_of(store)
+    return [entry.revision.publisher for entry in history(store)]
 
 
 def _together(tmp_path: Path, work: Callable[[int], None]) -> None:
-    """Run ``work`` in processes that begin when all of them were started."""
-    gate = tmp_path / "gate"
-    with gate.open("wb") as closed:
-        fcntl.flock(closed, fcntl.LOCK_EX)
+    assert at_once(tmp_path, PROCESSES, work) == [0] * PROCESSES
 
-        def wait_and_work(number: int) -> None:
-            with gate.open("rb") as file:
-                fcntl.flock(file, fcntl.LOCK_SH)
-            work(number)
 
-        children = [start_process(lambda n=n: wait_and_work(n)) for n in range(PROCESSES)]  # type: ignore[misc]
-        fcntl.flock(closed, fcntl.LOCK_UN)
-    assert [os.waitpid(child, 0)[1] for child in children] == [0] * PROCESSES
+def test_a_crowd_of_curators_loses_nothing_in_a_folder(tmp_path: Path) -> None:
+    crowd, market = Crowd(tmp_path), tmp_path / "market"
+    crowd.check(DirStore(market), crowd.publish(f"dir:{market}"))
+    assert list((market / "tmp").iterdir()) == []
 
 
 def test_processes_that_publish_different_apps_all_win(tmp_path: Path) -> None:
@@ -185,33 +175,6 @@ def test_a_publisher_that_is_always_overtaken_gives_up_with_a_hint() -> None:
     assert status(store).live.keys() == {"demoalpha"}
 
 
-class _Turns:
-    """Lets threads run one store operation at a time, in an order that a test chooses."""
-
-    def __init__(self, order: list[int], count: int) -> None:
-        self.order, self.position = order, 0
-        self.running = set(range(count))
-        self.condition = threading.Condition()
-
-    def _next(self) -> int:
-        """Return whose turn it is; who is done is passed over, and the end is round robin."""
-        alive = sorted(self.running)
-        if self.position < len(self.order):
-            return alive[self.order[self.position] % len(alive)]
-        return alive[self.position % len(alive)]
-
-    def wait(self, who: int) -> None:
-        with self.condition:
-            self.condition.wait_for(lambda: self._next() == who, timeout=30)
-            self.position += 1
-            self.condition.notify_all()
-
-    def done(self, who: int) -> None:
-        with self.condition:
-            self.running.discard(who)
-            self.condition.notify_all()
-
-
 APPS = ("demoalpha", "demobravo")
 CANDIDATES = {
     (app, version): build_candidate(app, version, generations=(OLD,), image=f"{app}{version}")
@@ -230,7 +193,7 @@ JOBS = st.lists(
 def test_any_interleaving_of_publishers_is_as_if_one_came_after_the_other(
     jobs: list[list[tuple[str, str]]], order: list[int]
 ) -> None:
-    turns = _Turns(order, len(jobs))
+    turns = Turns(order, len(jobs))
     names = threading.local()
     store = MemoryStore(lambda operation: turns.wait(names.who))
     published: list[tuple[str, str]] = []
