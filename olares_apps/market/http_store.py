@@ -120,7 +120,7 @@ class HttpStore:
         """Return the head and its etag, or (None, None); see `Store.read_head`."""
         reply, _ = self._send("GET", "/head", expected=(200, 404))
         if reply.status_code == 404:
-            self._must_be_market(reply)
+            self._must_be_market(reply, "nothing is published yet")
             return None, None
         return Head.decode(reply.content, f"{self.url}/head.json"), self._etag(reply)
 
@@ -165,7 +165,7 @@ class HttpStore:
         """Return an object, or None."""
         reply, _ = self._send("GET", f"/objects/{key}", expected=(200, 404))
         if reply.status_code == 404:
-            self._must_be_market(reply)
+            self._must_be_market(reply, key)
             return None
         return reply.content
 
@@ -271,9 +271,10 @@ class HttpStore:
             raise MarketError(f"{self.url} sent a head without an etag", hint=_HINTS[404])
         return etag
 
-    def _must_be_market(self, reply: "httpx.Response") -> None:
-        """Refuse a 404 that says nothing about a market: no key can be missing there."""
-        if self._said(reply).get("error") != "not found":
+    def _must_be_market(self, reply: "httpx.Response", message: str) -> None:
+        """Refuse a 404 that is not the publish API's own; a server for reading has others."""
+        said = self._said(reply)
+        if (said.get("error"), said.get("message")) != ("not found", message):
             raise self._refused(reply)
 
     def _refused(self, reply: "httpx.Response") -> MarketError:

@@ -1,5 +1,6 @@
 """The worker commands: a folder to deploy from, tokens, a deploy that only goes where it may."""
 
+import gzip
 import json
 import re
 import shutil
@@ -133,10 +134,17 @@ class TestDeploy:
         assert done.json["dry_run"] is True
         built = (ready / "worker/dist/index.js").read_bytes()
         assert done.json["bytes"] == len(built) > 50_000
+        # Far below the 3 MiB of the free plan, and no archive is ever part of it.
+        assert len(gzip.compress(built)) < 60_000
+        assert done.json["bytes"] == self._built_after_a_publish(ready)
         assert "wrangler.js deploy --config wrangler.jsonc --keep-vars --dry-run" in done.err
         assert f"env.MARKET ({done.json['bucket']})" in done.err
         for secret in secrets.values():
             assert secret not in done.out + done.err
+
+    def _built_after_a_publish(self, root):
+        good("publish", cwd=root)
+        return self.deploy(root, "--dry-run", "--output", "json").json["bytes"]
 
     @pytest.mark.parametrize(
         ("change", "said"),
