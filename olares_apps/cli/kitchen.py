@@ -78,7 +78,7 @@ class WorkspaceKitchen:
             locked.spec,
             self.bench.lock(loaded),
             _profile(locked.spec.hardware),
-            facts=dict(all_facts(loaded.spec)),
+            facts=dict(all_facts(self.bench.with_recipe(loaded).spec)),
             thresholds=self.bench.thresholds,
         )
 

@@ -295,6 +295,7 @@ def test_method_that_needs_a_drafter_says_so():
 
 
 def test_number_of_a_graph_mode_is_warned_about_with_its_word():
+    """The servers take 0, 1 and 2: words are turned into the enum, numbers are its values."""
     config = {
         "cudagraph_mode": 1,
         "max_cudagraph_capture_size": 4,
