@@ -75,10 +75,10 @@ const EMPTY = new Uint8Array();
 const HTML = "text/html; charset=utf-8";
 
 function pagesOf(revision: Revision): readonly string[] {
-  return Object.values(revision.apps).some((app) => app.page && app.state === "live") ? PAGES : [];
+  return Object.values(revision.apps).some((app) => app.page && app.state !== "removed") ? PAGES : [];
 }
 
-/** What is served to people is a page or picture of an app on offer, under its own path only. */
+/** What is served to people is a page or picture of an app that is shown, under its own path only. */
 function checkRoutes(revision: Revision, document: unknown, problems: string[]): void {
   const { routes = {} } = (document ?? {}) as { readonly routes?: Readonly<Record<string, unknown>> };
   const expected: Record<string, Readonly<Record<string, unknown>>> = {
@@ -86,7 +86,7 @@ function checkRoutes(revision: Revision, document: unknown, problems: string[]):
     "/leaderboard": { answer: PAGES[2] },
   };
   for (const [name, { page, state }] of Object.entries(revision.apps)) {
-    if (!page || state !== "live") continue;
+    if (!page || state === "removed") continue;
     expected[`/apps/${name}`] = { blob: page.html.sha256, type: page.html.type, csp: page.csp };
     expected[`/share/${name}.png`] = { blob: page.share.sha256, type: page.share.type };
   }

@@ -64,6 +64,7 @@ async function checkApp(
   if (app.id !== (await appId(name))) problems.push(`${name}: the id ${app.id} is not its md5`);
   checkVersions(name, app, old, next, problems);
   if (old?.state === "live" && lost(old, app)) changes.takesAway = true;
+  if (old?.state === "listed" && app.state === "removed") changes.takesAway = true;
   const known = old ? await readLedger(bucket, old, name) : { app: name, charts: {} };
   const ledger = old?.ledger === app.ledger ? known : await readLedger(bucket, app, name);
   checkLedger(name, app, old, known, ledger, problems);
@@ -115,7 +116,9 @@ function checkVersions(
   problems: string[],
 ): void {
   const greatest = parseVersion(app.greatest);
-  if (!greatest) problems.push(`${name}: greatest is '${app.greatest}', no version`);
+  // An app that never had a version has none that is the greatest.
+  const unversioned = app.greatest === "" && !old?.greatest && app.state !== "live";
+  if (!greatest && !unversioned) problems.push(`${name}: greatest is '${app.greatest}', no version`);
   const before = old && parseVersion(old.greatest);
   if (greatest && before && compare(greatest, before) < 0) {
     problems.push(`${name}: greatest went down from ${old.greatest} to ${app.greatest}`);
@@ -132,6 +135,7 @@ function checkVersions(
   if ((app.state === "live") !== Object.keys(app.current).length > 0) {
     problems.push(`${name} is ${app.state} with ${Object.keys(app.current).length} archives`);
   }
+  if (app.state === "listed" && !app.page) problems.push(`${name} is listed without a page`);
 }
 
 /** A ledger only grows, by versions above every one that the app ever had. */

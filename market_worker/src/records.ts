@@ -43,7 +43,8 @@ export interface StoredFile {
 export interface App {
   readonly id: string;
   readonly title: string;
-  readonly state: "live" | "removed";
+  /** Only a live app is on offer; a listed one has a page that says why it cannot be installed. */
+  readonly state: "live" | "listed" | "removed";
   readonly greatest: string;
   readonly ledger: string;
   readonly current: Readonly<Record<string, Archive>>;
@@ -116,7 +117,7 @@ const app = struct(
   {
     id: text,
     title: text,
-    state: oneOf("live", "removed"),
+    state: oneOf("live", "listed", "removed"),
     greatest: text,
     modified: count,
     ledger: digest,

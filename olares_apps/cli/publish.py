@@ -12,6 +12,8 @@ from olares_apps.cli.options import market_option, names_argument, output_option
 
 if TYPE_CHECKING:
     from olares_apps.market.workflow import AppResult, WorkflowReport
+    from olares_apps.render.chart import ChartTree
+    from olares_apps.spec.loader import LoadedSpec
 
 __all__ = ["command"]
 
@@ -39,12 +41,11 @@ def command(
 ) -> None:
     """Publish the specs NAME, or all of them, as far as their content changed.
 
-    Apps that are not named stay as they are; those that no device can install are left out. The
+    Apps that are not named stay as they are; those that no device can install only get a page. The
     market moves to its new state at once or not at all; then the specs get their new versions and
     notes, and the charts are rendered again.
     """
-    from olares_apps.cli.checking import publish_gate
-    from olares_apps.cli.installable import installable
+    from olares_apps.cli.installable import refuse_named
     from olares_apps.cli.kitchen import WorkspaceKitchen
     from olares_apps.cli.progress import progress
     from olares_apps.cli.stores import store_for
@@ -67,15 +68,28 @@ def command(
         publisher=config.publisher.name,
         source=Source(id=source.id, label=source.label),
     )
+    specs = bench.workspace.select(names)
+    if names:
+        refuse_named(specs)
+
+    def gate(loaded: "LoadedSpec", charts: "Sequence[ChartTree]") -> None:
+        # The checks are a large part of the program: a publish without a change needs none.
+        from olares_apps.cli.checking import publish_gate
+
+        publish_gate(bench)(loaded, charts)
+
     with progress("publishing") as advance:
         steps = count(1)
         report = publish_specs(
             store,
-            installable(bench.workspace.select(names), named=bool(names)),
-            WorkspaceKitchen(bench, publish_gate(bench)),
+            specs,
+            WorkspaceKitchen(bench, gate),
             request,
             hands=Hands(on_step=lambda name: advance(next(steps), None, name[:60])),
         )
+    for app in report.apps:
+        if app.reason:
+            out.note(f"{app.app}: {app.reason}")
     if output == "json":
         out.print_json({"store": store.url, **report.as_dict()})
     else:

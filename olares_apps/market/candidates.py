@@ -23,6 +23,7 @@ __all__ = [
     "Icon",
     "archive_faults",
     "candidate_archive",
+    "name_faults",
     "shape_faults",
     "unpacked_faults",
 ]
@@ -93,8 +94,7 @@ class Candidate:
 
     A generation without an archive keeps what it offers; so does a missing icon. ``notes`` are
     the release notes of this version, ``page`` is what its page for people is made from.
-    ``not_installable``
-    says why no device can install it.
+    ``not_installable`` says why no device can install it: then it has no archives, and is listed.
     """
 
     app: str
@@ -132,9 +132,7 @@ def candidate_archive(
 
 def shape_faults(candidate: Candidate) -> list[str]:
     """Return what is wrong with a candidate before its archives are looked into."""
-    faults = []
-    if not _APP.fullmatch(candidate.app):
-        faults.append(f"'{candidate.app}' is no app name: a-z and 0-9, 1 to 30, a letter first")
+    faults = name_faults(candidate.app)
     if not candidate.archives:
         faults.append("has no archive")
     known = [generation.name for generation in GENERATIONS]
@@ -152,6 +150,13 @@ def shape_faults(candidate: Candidate) -> list[str]:
                 f"version {version} has {len(version)} characters, limit {VERSION_CHARACTERS}"
             )
     return faults
+
+
+def name_faults(app: str) -> list[str]:
+    """Return what is wrong with the name of an app."""
+    if _APP.fullmatch(app):
+        return []
+    return [f"'{app}' is no app name: a-z and 0-9, 1 to 30, a letter first"]
 
 
 def archive_faults(app: str, archive: CandidateArchive) -> list[str]:

@@ -12,6 +12,7 @@ from olares_apps.market.fields import SCHEMA, Fields
 
 __all__ = [
     "AppEntry",
+    "AppState",
     "ArchiveEntry",
     "Card",
     "FileEntry",
@@ -23,7 +24,9 @@ __all__ = [
 
 Json = dict[str, Any]
 LIVE: Final = "live"
+LISTED: Final = "listed"
 REMOVED: Final = "removed"
+AppState = Literal["live", "listed", "removed"]
 
 
 def archive_name(app: str, version: str) -> str:
@@ -180,17 +183,20 @@ class PageEntry:
 class AppEntry:
     """One app of the catalogue.
 
-    ``current`` maps generation names to the archive on offer; it is empty for a removed app.
+    A ``live`` app is on offer to devices. A ``listed`` one has a page for people that says why it
+    cannot be installed, and no device ever sees it. A ``removed`` one is a tombstone.
+
+    ``current`` maps generation names to the archive on offer; it is empty unless the app is live.
     ``greatest`` is the highest version ever published, over all generations and through
-    rollbacks: a later publish must be above it. ``modified`` (ms) is when its offer last
-    changed. ``ledger`` is the blob that lists every archive the app ever had. ``notes`` are the
-    release notes of the newest publish, so that an interrupted one can finish its spec. ``page``
-    is missing where the publisher prepared none.
+    rollbacks, empty when there was none: a later publish must be above it. ``modified`` (ms) is
+    when its offer last changed, 0 when it never had one. ``ledger`` is the blob that lists every
+    archive the app ever had. ``notes`` are the release notes of the newest publish, so that an
+    interrupted one can finish its spec. ``page`` is missing where the publisher prepared none.
     """
 
     id: str
     title: str
-    state: Literal["live", "removed"]
+    state: AppState
     greatest: str
     modified: int
     ledger: str
@@ -203,6 +209,11 @@ class AppEntry:
     def live(self) -> bool:
         """Say whether the app is on offer."""
         return self.state == LIVE
+
+    @property
+    def shown(self) -> bool:
+        """Say whether people see the app in the market's pages."""
+        return self.state != REMOVED
 
     def to_json(self) -> Json:
         """Return the stored form."""
@@ -224,12 +235,12 @@ class AppEntry:
     def from_json(cls, fields: Fields) -> Self:
         """Read the stored form; raises StoreCorrupt."""
         state = fields.text("state")
-        if state not in (LIVE, REMOVED):
-            raise fields.fault("state", f"is '{state}', expected {LIVE} or {REMOVED}")
+        if state not in (LIVE, LISTED, REMOVED):
+            raise fields.fault("state", f"is '{state}', expected {LIVE}, {LISTED} or {REMOVED}")
         entry = cls(
             id=fields.text("id"),
             title=fields.text("title"),
-            state=cast(Literal["live", "removed"], state),
+            state=cast(AppState, state),
             greatest=fields.text("greatest"),
             modified=fields.integer("modified"),
             ledger=fields.sha256("ledger"),
@@ -240,6 +251,8 @@ class AppEntry:
         )
         if entry.live != bool(entry.current):
             raise fields.fault("current", f"does not fit the state {state}")
+        if state == LISTED and entry.page is None:
+            raise fields.fault("page", f"is missing for the state {state}")
         fields.end()
         return entry
 

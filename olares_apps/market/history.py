@@ -55,10 +55,16 @@ class Status:
         }
 
     @property
+    def listed(self) -> list[str]:
+        """Return the apps that only the pages for people show."""
+        revision = self.state.revision
+        return [name for name, _ in revision.listed()] if revision else []
+
+    @property
     def removed(self) -> list[str]:
         """Return the apps that were taken off the market."""
         revision = self.state.revision
-        return sorted(name for name, e in revision.apps.items() if not e.live) if revision else []
+        return sorted(name for name, e in revision.apps.items() if not e.shown) if revision else []
 
     def as_dict(self) -> dict[str, object]:
         """Return the status with stable keys, as ``--output json`` prints it."""
@@ -72,6 +78,7 @@ class Status:
             "note": revision.note if revision else None,
             "source": revision.source.to_json() if revision else None,
             "apps": {name: dict(versions) for name, versions in self.live.items()},
+            "listed": self.listed,
             "removed": self.removed,
         }
 

@@ -5,7 +5,8 @@ publisher that lost a race plans again on the new state.
 
 Rules, in this order (contract 4, 10.1, 10.16):
 
-- an app that no device can install: refused;
+- an app that no device can install: listed for people with its reason, unless it is on offer or
+  comes with archives; then refused;
 - the same archives as on offer: nothing to do;
 - a version that is on offer with other bytes: refused, devices keep the first bytes for ever;
 - a version that is not above every one ever published: refused, devices never see it;
@@ -27,6 +28,7 @@ from olares_apps.market.candidates import (
     CandidateArchive,
     Icon,
     archive_faults,
+    name_faults,
     shape_faults,
 )
 from olares_apps.market.entries import AppEntry, ArchiveEntry
@@ -49,6 +51,7 @@ class Action(StrEnum):
     UPDATE = "update"
     ICON = "icon"
     PAGE = "page"
+    LISTED = "listed"
     UNCHANGED = "unchanged"
     REFUSED = "refused"
 
@@ -69,8 +72,8 @@ class Step:
     """One app of a plan.
 
     ``before`` and ``after`` map generations to versions on offer. ``archives`` are the ones to
-    publish, ``page`` is what the page is made from. ``reason`` says why an app is refused,
-    ``hint`` what to do about it.
+    publish, ``page`` is what the page is made from. ``reason`` says why an app is refused or only
+    listed, ``hint`` what to do about it.
     """
 
     app: str
@@ -122,7 +125,7 @@ class Plan:
         return not self.changes and self.source is None
 
 
-_WRITING: Final = frozenset((Action.NEW, Action.UPDATE, Action.ICON, Action.PAGE))
+_WRITING: Final = frozenset((Action.NEW, Action.UPDATE, Action.ICON, Action.PAGE, Action.LISTED))
 
 
 def plan(
@@ -169,9 +172,7 @@ def _check_source(source: Source) -> None:
 
 def _step(candidate: Candidate, entry: AppEntry | None) -> Step:
     if candidate.not_installable:
-        reason = f"not installable: {candidate.not_installable}"
-        hint = "the spec says so in not_installable"
-        return _refused(candidate, entry, Refusal.NOT_INSTALLABLE, reason, hint)
+        return _listing(candidate, entry)
     faults = shape_faults(candidate)
     if faults:
         return _refused(candidate, entry, Refusal.SHAPE, "; ".join(faults))
@@ -194,10 +195,7 @@ def _step(candidate: Candidate, entry: AppEntry | None) -> Step:
     if faults:
         hint = "render and pack the app again"
         return _refused(candidate, entry, Refusal.ARCHIVE, "; ".join(faults), hint)
-    icon = candidate.icon
-    if icon and entry and entry.icon and entry.icon.sha256 == icon.entry.sha256:
-        icon = None
-    page = candidate.page
+    icon, page = _fresh_icon(candidate, entry), candidate.page
     if fresh:
         action = Action.UPDATE if current else Action.NEW
     elif icon:
@@ -218,6 +216,29 @@ def _step(candidate: Candidate, entry: AppEntry | None) -> Step:
     )
 
 
+def _listing(candidate: Candidate, entry: AppEntry | None) -> Step:
+    """Plan a page that says why an app cannot be installed; devices must never see the app."""
+    reason = f"not installable: {candidate.not_installable}"
+    hint = "the spec says so in not_installable"
+    if entry and entry.live:
+        hint = f"it is on offer; take it off with olapps market remove {candidate.app}"
+    if candidate.archives or candidate.page is None or (entry and entry.live):
+        return _refused(candidate, entry, Refusal.NOT_INSTALLABLE, reason, hint)
+    faults = name_faults(candidate.app)
+    if faults:
+        return _refused(candidate, entry, Refusal.SHAPE, "; ".join(faults))
+    icon, page = _fresh_icon(candidate, entry), candidate.page
+    shown = entry is not None and entry.shown and page.is_shown_by(entry.page)
+    action = Action.UNCHANGED if shown and icon is None else Action.LISTED
+    return Step(candidate.app, candidate.title, action, icon=icon, page=page, reason=reason)
+
+
+def _fresh_icon(candidate: Candidate, entry: AppEntry | None) -> Icon | None:
+    icon = candidate.icon
+    known = icon and entry and entry.icon and entry.icon.sha256 == icon.entry.sha256
+    return None if known else icon
+
+
 def _same(current: ArchiveEntry | None, archive: CandidateArchive) -> bool:
     # Equal tars differ as .tgz where another zlib packed them; the published bytes stay.
     return (
@@ -230,7 +251,7 @@ def _same(current: ArchiveEntry | None, archive: CandidateArchive) -> bool:
 def _version_refused(
     candidate: Candidate, archive: CandidateArchive, entry: AppEntry | None
 ) -> Step | None:
-    if entry is None:
+    if entry is None or not entry.greatest:
         return None
     version, top = archive.version, entry.greatest
     upcoming = bump(top, "patch")

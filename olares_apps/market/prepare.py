@@ -39,7 +39,7 @@ def prepare(draft: Revision) -> Prepared:
         hashes[name] = seen.hash(_visible(seen))
         for file, content in _set_answers(seen, hashes[name]).items():
             answers[f"{name}/{file}"] = canonical.encode(content)
-    if any(entry.page for _, entry in draft.live()):
+    if any(entry.page for entry in draft.apps.values() if entry.shown):
         from olares_apps.market.pages.site import page_answers
 
         pages, routes = page_answers(view(draft, ANY))

@@ -69,7 +69,7 @@ def propose(
     published = {name: archive.version for name, archive in entry.current.items()}
     contents = {name: archive.content for name, archive in entry.current.items()}
     intent = Intent.UPDATE if entry.live else Intent.NEW
-    if Version.parse(spec.version) > Version.parse(entry.greatest):
+    if not entry.greatest or Version.parse(spec.version) > Version.parse(entry.greatest):
         return Proposal(intent, spec.version, published)
     if entry.live and all(contents.get(name) == digest for name, digest in digests.items()):
         return Proposal(Intent.UNCHANGED, spec.version, published)

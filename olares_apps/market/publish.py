@@ -197,11 +197,14 @@ def _draft(
 def _apply(
     step: Step, before: AppEntry | None, ledger: Ledger, stamp: int
 ) -> tuple[AppEntry, Ledger]:
+    if step.action is Action.LISTED:
+        return _listed(step, before, ledger), ledger
     current = dict(before.current) if before else {}
     for archive in step.archives:
         current[archive.generation] = archive.entry(stamp)
         ledger = ledger.adding(archive.generation, current[archive.generation])
-    versions = [entry.version for entry in current.values()] + ([before.greatest] if before else [])
+    versions = [entry.version for entry in current.values()]
+    versions += [before.greatest] if before and before.greatest else []
     entry = AppEntry(
         id=app_id(step.app),
         title=step.title,
@@ -217,6 +220,21 @@ def _apply(
     return entry, ledger
 
 
+def _listed(step: Step, before: AppEntry | None, ledger: Ledger) -> AppEntry:
+    """Return the entry of an app that only people see: what devices knew of it does not change."""
+    return AppEntry(
+        id=app_id(step.app),
+        title=step.title,
+        state="listed",
+        greatest=before.greatest if before else "",
+        modified=before.modified if before else 0,
+        ledger=canonical.digest(ledger.encode()),
+        icon=step.icon.entry if step.icon else (before.icon if before else None),
+        notes=before.notes if before else "",
+        page=before.page if before else None,
+    )
+
+
 def _page(
     store: Store, step: Step, before: AppEntry | None, entry: AppEntry, market: str
 ) -> tuple[PageEntry, dict[str, bytes]] | None:
@@ -227,7 +245,11 @@ def _page(
     from olares_apps.market.pages.build import build_page, stored_draft
 
     draft = step.page or (stored_draft(store, step.app, known) if known else None)
-    return build_page(entry, draft, market=market) if draft else None
+    if draft is None:
+        return None
+    # A folder is served from who knows where; a server is asked where it is published to.
+    address = store.url if store.url.startswith(("https://", "http://")) else ""
+    return build_page(entry, draft, market=market, address=address)
 
 
 def _overtaken(base: State, now: Plan, state: State) -> list[Step]:

@@ -154,6 +154,14 @@ class Revision:
         """Yield the apps on offer, ordered by name."""
         return ((name, entry) for name, entry in sorted(self.apps.items()) if entry.live)
 
+    def listed(self) -> Iterable[tuple[str, AppEntry]]:
+        """Yield the apps that only people see, ordered by name."""
+        return (
+            (name, entry)
+            for name, entry in sorted(self.apps.items())
+            if entry.shown and not entry.live
+        )
+
     def encode(self) -> bytes:
         """Return the stored form."""
         return canonical.encode(

@@ -16,7 +16,7 @@ from olares_apps.market import canonical, objects
 from olares_apps.market.candidates import Candidate, CandidateArchive
 from olares_apps.market.commit import Draft, Hands, State, commit, next_moment, read_state
 from olares_apps.market.details import with_version
-from olares_apps.market.entries import AppEntry, ArchiveEntry
+from olares_apps.market.entries import AppEntry, AppState, ArchiveEntry
 from olares_apps.market.history import Entry, resolve
 from olares_apps.market.publish import PublishReport, publish
 from olares_apps.market.records import Change, Revision
@@ -122,6 +122,10 @@ def republish(
         now = state.revision.apps[name]
         if (apps is None or name in apps) and _content(entry.current) != _content(now.current):
             candidates.append(_candidate(store, name, entry, now.greatest, pack_again))
+    for name, entry in target.listed():
+        # What is on offer now stays there: a page is no reason to take it from devices.
+        if (apps is None or name in apps) and not state.revision.apps[name].live:
+            candidates.append(_listing(store, name, entry))
     return publish(
         store,
         candidates,
@@ -155,9 +159,8 @@ def remove(
         for name in apps:
             if name not in entries:
                 raise UnknownName("app", name, sorted(entries))
-            if entries[name].live:
-                stamp = canonical.milliseconds(moment)
-                entries[name] = replace(entries[name], state="removed", current={}, modified=stamp)
+            if entries[name].shown:
+                entries[name] = _removed(entries[name], canonical.milliseconds(moment))
         return _draft(state.revision, entries, moment, "remove", publisher, note)
 
     done = commit(store, make, hands)
@@ -197,6 +200,12 @@ def _draft(
     )
 
 
+def _removed(entry: AppEntry, stamp: int) -> AppEntry:
+    # What only people saw leaves without a trace on devices.
+    modified = stamp if entry.live else entry.modified
+    return replace(entry, state="removed", current={}, modified=modified)
+
+
 def _restored(now: Revision, then: Revision, stamp: int) -> dict[str, AppEntry]:
     apps = {}
     for name, entry in now.apps.items():
@@ -205,14 +214,21 @@ def _restored(now: Revision, then: Revision, stamp: int) -> dict[str, AppEntry]:
         icon = old.icon if old else entry.icon
         title = old.title if old else entry.title
         page = old.page if old else entry.page
-        if (current, icon, title, page) == (entry.current, entry.icon, entry.title, entry.page):
+        state: AppState = old.state if old else "removed"
+        if (current, icon, title, page, state) == (
+            entry.current,
+            entry.icon,
+            entry.title,
+            entry.page,
+            entry.state,
+        ):
             apps[name] = entry
             continue
         apps[name] = replace(
             entry,
             title=title,
-            state="live" if current else "removed",
-            modified=stamp,
+            state=state,
+            modified=stamp if entry.live or current else entry.modified,
             current=current,
             icon=icon,
             page=page,
@@ -261,6 +277,12 @@ def _candidate(store: Store, app: str, entry: AppEntry, top: str, pack_again: Re
             )
         )
     return Candidate(app, entry.title, archives, page=_page(store, app, entry))
+
+
+def _listing(store: Store, app: str, entry: AppEntry) -> Candidate:
+    page = _page(store, app, entry)
+    reason = page.facts.not_installable if page else None
+    return Candidate(app, entry.title, (), page=page, not_installable=reason or "")
 
 
 def _page(store: Store, app: str, entry: AppEntry) -> "PageDraft | None":

@@ -90,6 +90,11 @@ class _Walk:
         if entry.icon and self._fresh(entry.icon.sha256):
             what = f"icon of {name}"
             self._try(partial(objects.read_blob, self.store, entry.icon.sha256, what))
+        if entry.page:
+            page = entry.page
+            for digest in (page.facts, page.html.sha256, page.share.sha256):
+                if self._fresh(digest):
+                    self._try(partial(objects.read_blob, self.store, digest, f"page of {name}"))
         if self._fresh(entry.ledger):
             read = self._try(partial(objects.read_ledger, self.store, entry.ledger, name))
             self._ledgers[entry.ledger] = read

@@ -18,6 +18,7 @@ from olares_apps.generations import GENERATIONS, Generation
 from olares_apps.market import objects
 from olares_apps.market.candidates import Candidate, CandidateArchive, Icon, candidate_archive
 from olares_apps.market.commit import Hands, read_state
+from olares_apps.market.details import detail_document
 from olares_apps.market.entries import AppEntry, ArchiveEntry
 from olares_apps.market.pages.build import PageDraft, is_shown
 from olares_apps.market.pages.facts import PageFacts
@@ -104,7 +105,10 @@ class Request:
 
 @dataclass(slots=True)
 class AppResult:
-    """What happened to one app: ``before`` and ``after`` map generations to versions."""
+    """What happened to one app: ``before`` and ``after`` map generations to versions.
+
+    ``reason`` says why it is not on offer, for an app that no device can install.
+    """
 
     name: str
     app: str
@@ -113,6 +117,7 @@ class AppResult:
     after: Mapping[str, str]
     digests: Mapping[str, str] = field(default_factory=dict)
     files: list[str] = field(default_factory=list)
+    reason: str = ""
 
     def as_dict(self) -> dict[str, Any]:
         """Return the record with stable keys, as ``--output json`` prints it."""
@@ -124,6 +129,7 @@ class AppResult:
             "after": dict(self.after),
             "digests": dict(self.digests),
             "files": self.files,
+            "reason": self.reason,
         }
 
 
@@ -251,6 +257,8 @@ def _work(
     finished = _unfinished(kitchen, loaded, before, entry)
     if finished:
         return finished
+    if loaded.spec.not_installable:
+        return _listed(loaded, before, kitchen, entry, request.level)
     proposal = propose(loaded.spec, digests, entry, request.level)
     if entry and proposal.intent is Intent.UNCHANGED:
         return _unchanged(store, loaded, before, proposal, kitchen, entry)
@@ -266,14 +274,14 @@ def _work(
     archives = [candidate_archive(chart, content=contents[chart.generation]) for chart in charts]
     notes = next(r.notes for r in after.spec.releases if r.version == proposal.version)
     draft = PageDraft.of(kitchen.page(after), archives[-1].detail)
+    draft, icon = draft.with_icon(kitchen.icon(after.spec.app), entry)
     candidate = Candidate(
         app=after.spec.app,
         title=after.spec.title,
         archives=archives,
-        icon=kitchen.icon(after.spec.app) or draft.icon_for(entry),
+        icon=icon,
         notes=notes,
         page=draft,
-        not_installable=after.spec.not_installable or "",
     )
     result = AppResult(
         name=loaded.name,
@@ -294,7 +302,7 @@ def _unchanged(
     kitchen: Kitchen,
     entry: AppEntry,
 ) -> _Work:
-    """Return the work for a spec without a change: at most its icon goes to the market."""
+    """Return the work for a spec without a change: at most icon and page go to the market."""
     published = proposal.published
     result = AppResult(loaded.name, loaded.spec.app, Intent.UNCHANGED.value, published, published)
     charts: Sequence[ChartTree] = []
@@ -310,11 +318,47 @@ def _unchanged(
     archives = [
         _published(store, loaded.spec.app, name, archive) for name, archive in entry.current.items()
     ]
-    draft = PageDraft.of(facts, archives[-1].detail)
-    icon = icon or draft.icon_for(entry)
+    draft, icon = PageDraft.of(facts, archives[-1].detail).with_icon(icon, entry)
     result.action = "page" if same_icon else "icon"
     candidate = Candidate(loaded.spec.app, entry.title, archives, icon, page=draft)
     return _Work(loaded, text, text, charts, candidate, result)
+
+
+def _listed(
+    loaded: LoadedSpec,
+    text: str,
+    kitchen: Kitchen,
+    entry: AppEntry | None,
+    level: Level | None,
+) -> _Work:
+    """Return the work for an app that no device can install: a page that says why.
+
+    Its spec and its charts stay as they are. What is on offer stays there until somebody removes
+    it, and what was removed comes back on request only.
+    """
+    spec, reason = loaded.spec, loaded.spec.not_installable or ""
+    current = entry.current if entry else {}
+    before = {name: archive.version for name, archive in current.items()}
+    result = AppResult(loaded.name, spec.app, Intent.UNCHANGED.value, before, before)
+    result.reason = f"not installable: {reason}"
+    work = _Work(loaded, text, text, [], None, result)
+    if entry and entry.live:
+        result.reason += f"; still on offer, take it off: olapps market remove {spec.app}"
+        return work
+    if entry and not (entry.shown or level):
+        result.reason += "; was removed from the market, --bump brings its page back"
+        return work
+    result.reason += "; only listed in the pages for people"
+    icon, facts = kitchen.icon(spec.app), kitchen.page(loaded)
+    same_icon = entry and entry.icon and (icon is None or entry.icon == icon.entry)
+    if entry and entry.shown and same_icon and is_shown(facts, entry.page):
+        return work
+    charts = kitchen.charts(loaded, _versions(kitchen, spec.version))
+    kitchen.check(loaded, charts)
+    draft, icon = PageDraft.of(facts, detail_document(charts[-1])).with_icon(icon, entry)
+    result.action = "listed"
+    listing = Candidate(spec.app, spec.title, [], icon, page=draft, not_installable=reason)
+    return _Work(loaded, text, text, [], listing, result)
 
 
 def _published(store: Store, app: str, generation: str, archive: ArchiveEntry) -> CandidateArchive:

@@ -15,8 +15,10 @@ from typing import Final
 from olares_apps.pictures.canvas import Canvas, Colour
 from olares_apps.pictures.letters import measure, writable, write
 
-__all__ = ["ICON_SIZE", "SHARE_SIZE", "Subject", "draw_icon", "draw_share"]
+__all__ = ["DESIGN", "ICON_SIZE", "SHARE_SIZE", "Subject", "draw_icon", "draw_share"]
 
+DESIGN: Final = 1
+"""Raised when the same subject is drawn in another way: share pictures are then drawn again."""
 ICON_SIZE: Final = (256, 256)
 SHARE_SIZE: Final = (1440, 900)
 

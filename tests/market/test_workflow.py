@@ -338,14 +338,14 @@ class TestEditedMeanwhile:
 
 @pytest.mark.parametrize("step", ["head.json", "verify", "spec demo"])
 def test_an_interrupt_leaves_all_consistent_and_gives_130(root, steps, step, monkeypatch):
-    from olares_apps.market import workflow
+    from olares_apps.market import commit
 
     def interrupt(name: str) -> None:
         if name == step:
             os.kill(os.getpid(), signal.SIGINT)
 
-    original = workflow.Hands
-    monkeypatch.setattr(workflow, "Hands", lambda: original(on_step=interrupt))
+    original = commit.Hands
+    monkeypatch.setattr(commit, "Hands", lambda **_: original(on_step=interrupt))
     outcome = olapps("publish", "--bump", "patch", cwd=root)
     assert outcome.code == 130
     assert "interrupted" in outcome.err

@@ -6,14 +6,16 @@ from pathlib import Path
 import httpx
 import pytest
 from support.market import MemoryStore
-from support.pages import build_page_candidate
+from support.pages import build_listing, build_page_candidate
 from support.serving import serving
 from support.worker import build_bundle, require_worker, running
 
 from olares_apps.market.http_store import HttpStore
+from olares_apps.market.mirror import mirror
 from olares_apps.market.publish import publish
 
 PATHS = ("/", "/leaderboard", "/apps/demoalpha", "/share/demoalpha.png", "/icons/demoalpha.png")
+LISTED = ("/apps/demolisted", "/share/demolisted.png", "/icons/demolisted.png")
 ABSENT = ("/apps/demonone", "/share/demonone.png", "/apps/", "/apps/demoalpha/x")
 HEADERS = (
     "access-control-allow-origin",
@@ -29,20 +31,21 @@ HEADERS = (
 
 @pytest.fixture(scope="module")
 def addresses(tmp_path_factory) -> Iterator[tuple[str, str]]:
-    """Publish the same apps to both; the Worker's store mirrors what the local one holds."""
+    """Publish to the Worker; the local store mirrors it, pages name the address they came to."""
     require_worker()
     folder: Path = tmp_path_factory.mktemp("worker")
     local = MemoryStore()
     with running(build_bundle(folder), folder / "state") as worker:
         remote: HttpStore = worker.store()
         candidates = [build_page_candidate("demoalpha"), build_page_candidate("demobravo")]
-        for store in (local, remote):
-            publish(store, candidates, publisher="tests")
+        publish(remote, candidates, publisher="tests")
+        publish(remote, [build_listing()], publisher="tests")
+        mirror(remote, local)
         with serving(local) as url:
             yield url, worker.url
 
 
-@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("path", PATHS + LISTED)
 @pytest.mark.parametrize("method", ["GET", "HEAD"])
 def test_both_give_the_same_page_with_the_same_headers(addresses, method, path):
     plain = {"accept-encoding": "identity"}
@@ -68,3 +71,17 @@ def test_both_say_in_json_that_there_is_no_such_page(addresses, path):
         reply = httpx.get(f"{url}{path}", trust_env=False)
         assert reply.status_code == 404
         assert "error" in reply.json()
+
+
+def test_neither_shows_a_device_what_cannot_be_installed(addresses):
+    for url in addresses:
+        seen = httpx.get(f"{url}/api/v2/applications", trust_env=False).json()
+        assert [item["name"] for item in seen["data"]["items"]] == ["demoalpha", "demobravo"]
+        chart = f"{url}/api/v1/applications/demolisted/chart?fileName=demolisted-1.0.0.tgz"
+        assert httpx.get(chart, trust_env=False).status_code == 404
+
+
+def test_a_page_names_the_address_that_it_was_published_to(addresses):
+    _, worker = addresses
+    for path in ("/", "/apps/demoalpha"):
+        assert f">{worker}</code>" in httpx.get(f"{worker}{path}", trust_env=False).text

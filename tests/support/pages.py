@@ -103,11 +103,19 @@ def build_facts(app: str = "demoalpha", **changes: Any) -> PageFacts:
     return PageFacts(**fields | changes)
 
 
+def build_listing(app: str = "demolisted", reason: str = "no device can install it") -> Candidate:
+    """Return a candidate that has a page and no archive."""
+    facts = build_facts(app, not_installable=reason)
+    detail = build_candidate(app, title=facts.title).archives[-1].detail
+    draft, icon = PageDraft.of(facts, detail).with_icon(None, None)
+    return Candidate(app, facts.title, [], icon, page=draft, not_installable=reason)
+
+
 def build_page_candidate(
     app: str = "demoalpha", version: str = "1.0.0", *, facts: PageFacts | None = None, **chart: Any
 ) -> Candidate:
     """Return a candidate whose page is made from ``facts``, with a drawn icon."""
     facts = facts or build_facts(app)
     candidate = build_candidate(app, version, title=facts.title, **chart)
-    draft = PageDraft.of(facts, candidate.archives[-1].detail)
-    return replace(candidate, page=draft, icon=draft.icon)
+    draft, icon = PageDraft.of(facts, candidate.archives[-1].detail).with_icon(None, None)
+    return replace(candidate, page=draft, icon=icon)

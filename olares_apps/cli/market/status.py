@@ -34,5 +34,7 @@ def command(market: str | None, output: str) -> None:
             for app, versions in found.live.items()
         ],
     )
+    if found.listed:
+        click.echo(f"only listed, not installable: {', '.join(found.listed)}")
     if found.removed:
         click.echo(f"removed: {', '.join(found.removed)}")

@@ -2,19 +2,24 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Self
+from typing import Any, Final, Self
 
 from olares_apps.bench.grouping import Row, headline
 from olares_apps.market.pages.facts import PageFacts
 
 __all__ = ["Brief"]
 
+_OPTIONAL: Final = ("subject", "address", "not_installable")
+
 
 @dataclass(frozen=True, slots=True)
 class Brief:
-    """One app in a list: ``gpu_memory`` in bytes, ``ctx`` in tokens. ``icon`` is the digest of the
-    icon that
-    was drawn for the app, ``look`` that of the templates its page was made with.
+    """One app in a list: ``gpu_memory`` in bytes, ``ctx`` in tokens.
+
+    ``icon`` is the digest of the icon that was drawn for the app, ``look`` that of the templates
+    its page was made with, ``subject`` that of what its share picture shows. ``address`` is where
+    the market was found when the page was made. ``not_installable`` says why no device can install
+    the app.
     """
 
     summary: str
@@ -28,6 +33,9 @@ class Brief:
     icon: str | None
     look: str
     rows: tuple[Row, ...]
+    subject: str | None = None
+    address: str | None = None
+    not_installable: str | None = None
 
     @property
     def headline(self) -> Row | None:
@@ -35,7 +43,16 @@ class Brief:
         return headline(self.rows, self.ctx)
 
     @classmethod
-    def of(cls, facts: PageFacts, gpu_memory: int | None, *, icon: str | None, look: str) -> Self:
+    def of(
+        cls,
+        facts: PageFacts,
+        gpu_memory: int | None,
+        *,
+        icon: str | None,
+        look: str,
+        subject: str | None = None,
+        address: str | None = None,
+    ) -> Self:
         """Return the brief of an app; ``gpu_memory`` is what its manifest asks for, in bytes."""
         return cls(
             summary=facts.summary,
@@ -49,12 +66,17 @@ class Brief:
             icon=icon,
             look=look,
             rows=tuple(facts.rows),
+            subject=subject,
+            address=address,
+            not_installable=facts.not_installable,
         )
 
     def to_json(self) -> dict[str, Any]:
         """Return the stored form."""
         fields = {name: getattr(self, name) for name in self.__slots__}
-        return fields | {
+        # Records from before there were these keep their text.
+        kept = {k: v for k, v in fields.items() if v is not None or k not in _OPTIONAL}
+        return kept | {
             "modalities": list(self.modalities),
             "rows": [row.to_json() for row in self.rows],
         }

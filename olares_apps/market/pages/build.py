@@ -1,8 +1,9 @@
 """An app's page, made when the app is published: its HTML, its picture, and what is stored."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Final, Self
+from urllib.parse import urlsplit
 
 from olares_apps.bench.grouping import group_rows, headline
 from olares_apps.errors import StoreCorrupt
@@ -13,7 +14,7 @@ from olares_apps.market.pages.brief import Brief
 from olares_apps.market.pages.facts import PageFacts
 from olares_apps.market.pages.look import HTML, gib, look_digest, write_page
 from olares_apps.market.store import Store
-from olares_apps.pictures.designs import Subject, draw_icon, draw_share
+from olares_apps.pictures.designs import DESIGN, Subject, draw_icon, draw_share
 
 __all__ = ["PageDraft", "base_address", "build_page", "is_shown", "stored_draft"]
 
@@ -23,26 +24,33 @@ _COLOURS: Final = 7
 @dataclass(frozen=True, slots=True)
 class PageDraft:
     """What a publisher knows of an app's page: its facts, and the GPU memory (bytes) that its
-    manifest asks for. ``icon`` is the one that was drawn for the app, None when it is not at
-    hand: the brief then keeps the digest ``drawn``.
+    manifest asks for. ``base`` is the address of the market as the app's chart knows it, ``drawn``
+    the digest of the icon that was drawn for the app, None when it has another one.
     """
 
     facts: PageFacts
     gpu_memory: int | None
-    icon: Icon | None = None
+    base: str = ""
     drawn: str | None = None
 
     @classmethod
     def of(cls, facts: PageFacts, detail: Mapping[str, Any]) -> Self:
         """Return the draft of an app whose archive has this detail document."""
-        icon = Icon.of(draw_icon(_subject(facts, None, "")))
-        return cls(facts, int(detail["requiredGPU"]) or None, icon)
+        memory = int(detail["requiredGPU"]) or None
+        return cls(facts, memory, base_address(facts.app, detail["icon"]))
 
-    def icon_for(self, entry: AppEntry | None) -> Icon | None:
-        """Return the drawn icon, unless somebody gave the market another one for the app."""
+    def with_icon(self, own: Icon | None, entry: AppEntry | None) -> tuple[Self, Icon | None]:
+        """Return the icon to publish, and the draft that remembers whether it was drawn.
+
+        ``own`` is the curator's. Without it one is drawn, unless somebody gave the market another
+        one for the app: then there is none to publish.
+        """
         given = entry.icon if entry else None
         drawn = entry.page.brief.get("icon") if entry and entry.page else None
-        return self.icon if given is None or given.sha256 == drawn else None
+        if own or (given and given.sha256 != drawn):
+            return self, own
+        icon = Icon.of(draw_icon(_subject(self.facts, None, "")))
+        return replace(self, drawn=icon.entry.sha256), icon
 
     def is_shown_by(self, page: PageEntry | None) -> bool:
         """Say whether a page was made from the same, by templates that look the same."""
@@ -72,40 +80,61 @@ def stored_draft(store: Store, name: str, page: PageEntry) -> PageDraft:
         raise StoreCorrupt(
             f"{what} cannot be read: {error}", hint="publish the app again"
         ) from error
-    return PageDraft(facts, brief.gpu_memory, drawn=brief.icon)
+    return PageDraft(facts, brief.gpu_memory, brief.address or "", brief.icon)
 
 
 def build_page(
-    entry: AppEntry, draft: PageDraft, *, market: str
+    entry: AppEntry, draft: PageDraft, *, market: str, address: str = ""
 ) -> tuple[PageEntry, dict[str, bytes]]:
     """Return the page of an app as its entry names it, and the blobs that this takes.
 
-    ``entry`` is the app as it will be in the catalogue, ``market`` the market's name.
+    ``entry`` is the app as it will be in the catalogue, with the page that it has now: its share
+    picture stays when it shows the same. ``market`` is the market's name, ``address`` where it is
+    found, empty when only the charts may know it.
     """
-    facts = draft.facts
+    facts, known = draft.facts, entry.page
     stored = canonical.encode(facts.to_json())
-    page = write_page("app.html", _context(entry, draft, market))
-    share = draw_share(_subject(facts, draft.gpu_memory, market))
+    bases = [base_address(facts.app, item.card.icon) for item in entry.current.values()]
+    base = address or next((found for found in [*bases, draft.base] if found), "")
+    page = write_page("app.html", _context(entry, draft, market, base))
+    blobs = {canonical.digest(data): data for data in (stored, page.data)}
+    subject = _subject(facts, draft.gpu_memory, market)
+    shown = canonical.digest(canonical.encode({"design": DESIGN, **_texts(asdict(subject))}))
+    if known and known.brief.get("subject") == shown:
+        share = known.share
+    else:
+        picture = draw_share(subject)
+        share = _file(picture, "image/png")
+        blobs[share.sha256] = picture
     brief = Brief.of(
         facts,
         draft.gpu_memory,
-        icon=draft.icon.entry.sha256 if draft.icon else draft.drawn,
+        icon=draft.drawn,
         look=look_digest(),
+        subject=shown,
+        address=base or None,
     )
-    blobs = {canonical.digest(data): data for data in (stored, page.data, share)}
     return PageEntry(
         facts=canonical.digest(stored),
         html=_file(page.data, HTML),
         csp=page.policy,
-        share=_file(share, "image/png"),
+        share=share,
         brief=brief.to_json(),
     ), blobs
 
 
 def base_address(name: str, icon: str) -> str:
-    """Return the market's address as its charts know it, from an icon's; empty when unknown."""
+    """Return the market's address as its charts know it, from an icon's; empty when unknown.
+
+    A market serves icons below its root: those of another site, as a rule, have a longer path.
+    """
     base, found, rest = icon.rpartition("/icons/")
-    return base if found and rest == f"{name}.png" else ""
+    return base if found and rest == f"{name}.png" and not urlsplit(base).path else ""
+
+
+def _texts(fields: Mapping[str, Any]) -> dict[str, str]:
+    # As text, because stored records know no floats.
+    return {name: repr(value) for name, value in fields.items()}
 
 
 def _file(data: bytes, kind: str) -> FileEntry:
@@ -122,11 +151,9 @@ def _subject(facts: PageFacts, gpu_memory: int | None, market: str) -> Subject:
     return Subject(facts.model, facts.title, share, tuple(lines), market)
 
 
-def _context(entry: AppEntry, draft: PageDraft, market: str) -> Mapping[str, Any]:
+def _context(entry: AppEntry, draft: PageDraft, market: str, base: str) -> Mapping[str, Any]:
     facts, memory = draft.facts, draft.facts.memory
     rows = facts.rows
-    icons = [archive.card.icon for archive in entry.current.values()]
-    bases = [base for icon in icons if (base := base_address(facts.app, icon))]
     segments, used = [], 0
     if memory:
         shown = memory.parts or ()
@@ -146,7 +173,7 @@ def _context(entry: AppEntry, draft: PageDraft, market: str) -> Mapping[str, Any
         "market": market,
         "root": "../",
         "here": "app",
-        "base": bases[0] if bases else "",
+        "base": base,
         "facts": facts,
         "headline": headline(rows, facts.ctx),
         "groups": group_rows(rows),

@@ -112,6 +112,7 @@ class PageFacts(_Fact):
     developer: str
     website: str | None
     source_code: str | None
+    not_installable: str | None = None
 
     @property
     def rows(self) -> list[Row]:
@@ -125,7 +126,11 @@ class PageFacts(_Fact):
 
     def to_json(self) -> dict[str, Any]:
         """Return the stored form."""
-        return self.model_dump(mode="json", by_alias=True)
+        fields = self.model_dump(mode="json", by_alias=True)
+        # Without a reason no field: facts of apps that can be installed keep their text.
+        if self.not_installable is None:
+            del fields["not_installable"]
+        return fields
 
 
 def page_facts(
@@ -179,6 +184,7 @@ def page_facts(
         developer=spec.developer,
         website=spec.website,
         source_code=spec.source_code,
+        not_installable=spec.not_installable,
     )
 
 

@@ -42,6 +42,7 @@ def write_page(name: str, context: Mapping[str, Any]) -> Written:
     return Written(text.encode("utf-8", "replace"), _policy())
 
 
+@cache
 def look_digest() -> str:
     """Return the digest of all page templates: another one means that pages look different."""
     whole = "\0".join(f"{name}\0{text}" for name, text in sorted(_files().items()))

@@ -26,42 +26,48 @@ def page_answers(seen: View) -> tuple[Mapping[str, bytes], Mapping[str, Route]]:
     A route names either an answer of the revision or a blob, its media type and its policy.
     """
     market = seen.revision.source.label
-    briefs = {
-        offer.name: Brief.from_json(offer.app.page.brief) for offer in seen.offers if offer.app.page
-    }
-    bases = (base_address(offer.name, offer.archive.card.icon) for offer in seen.offers)
+    shown = {offer.name: offer.app for offer in seen.offers} | dict(seen.revision.listed())
+    briefs = {name: Brief.from_json(app.page.brief) for name, app in shown.items() if app.page}
+    bases = [
+        *(brief.address or "" for brief in briefs.values()),
+        *(base_address(offer.name, offer.archive.card.icon) for offer in seen.offers),
+    ]
     common = {"market": market, "root": "./", "base": next((b for b in bases if b), "")}
+    offered = {offer.name: offer.archive for offer in seen.offers}
     apps = [
         {
-            "name": offer.name,
-            "title": offer.app.title,
-            "version": offer.archive.version,
-            "icon": offer.app.icon is not None,
-            "brief": briefs.get(offer.name),
-            "summary": brief.summary
-            if (brief := briefs.get(offer.name))
-            else offer.archive.card.description,
+            "name": name,
+            "title": app.title,
+            "version": offered[name].version if name in offered else "",
+            "icon": app.icon is not None,
+            "brief": briefs.get(name),
+            "summary": briefs[name].summary if name in briefs else offered[name].card.description,
         }
-        for offer in sorted(seen.offers, key=lambda o: (o.app.title.casefold(), o.name))
+        for name, app in sorted(shown.items(), key=lambda item: (item[1].title.casefold(), item[0]))
     ]
     modalities = sorted({item for brief in briefs.values() for item in brief.modalities})
     catalogue = write_page(
-        "catalogue.html", common | {"here": "catalogue", "apps": apps, "modalities": modalities}
+        "catalogue.html",
+        common
+        | {"here": "catalogue", "apps": apps, "modalities": modalities, "offers": len(offered)},
     )
     groups = group_rows(row for brief in briefs.values() for row in brief.rows)
-    leaderboard = write_page("leaderboard.html", common | {"here": "leaderboard", "groups": groups})
+    reasons = {name: brief.not_installable for name, brief in briefs.items()}
+    leaderboard = write_page(
+        "leaderboard.html", common | {"here": "leaderboard", "groups": groups, "reasons": reasons}
+    )
     routes: dict[str, Route] = {
         "/": {"answer": CATALOGUE, "type": HTML, "csp": catalogue.policy},
         "/leaderboard": {"answer": LEADERBOARD, "type": HTML, "csp": leaderboard.policy},
     }
-    for offer in seen.offers:
-        if page := offer.app.page:
-            routes[f"/apps/{offer.name}"] = {
+    for name, app in shown.items():
+        if page := app.page:
+            routes[f"/apps/{name}"] = {
                 "blob": page.html.sha256,
                 "type": page.html.type,
                 "csp": page.csp,
             }
-            routes[f"/share/{offer.name}.png"] = {
+            routes[f"/share/{name}.png"] = {
                 "blob": page.share.sha256,
                 "type": page.share.type,
                 "csp": PICTURE_POLICY,
