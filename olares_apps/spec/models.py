@@ -345,7 +345,7 @@ class AppSpec(Closed, Generic[EngineT]):
     support: Support = Support()
     """Machines that it runs on."""
     not_installable: Line | None = None
-    """Why no device can install it. Such an app renders and checks and is never published."""
+    """Why no device can install it. Such an app is shown in the pages and never offered."""
     variants: dict[Identifier, Variant] = Field(default_factory=dict)
     """What is different on other hardware profiles, by the profile's name."""
     hardware: Line = "olares-one"
