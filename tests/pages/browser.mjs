@@ -38,6 +38,8 @@ for (const colorScheme of ["light", "dark"]) {
       if (all > width) seen.wide.push(`${name} at ${width}: ${all}`);
       if (width === 360) continue;
       await page.screenshot({ path: `${folder}/${name}-${colorScheme}-${width}.png`, fullPage: true });
+      // Both colour schemes have the same content: the wide page is examined in one of them.
+      if (width > 390 && colorScheme === "dark") continue;
       await page.evaluate(() => document.querySelectorAll("details").forEach((d) => (d.open = true)));
       const { violations } = await page.evaluate(() => axe.run());
       for (const item of violations) {

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from support.market import MemoryStore, hands
-from support.pages import build_facts, build_page_candidate, build_row
+from support.pages import build_facts, build_listing, build_page_candidate, build_row
 from support.serving import serving
 
 from olares_apps.market.publish import publish
@@ -52,7 +52,8 @@ def store() -> MemoryStore:
         build_page_candidate(app, facts=facts, spec=small if app == "demobravo" else None)
         for app, facts in APPS.items()
     ]
-    publish(store, candidates, publisher="tests", hands=hands())
+    listing = build_listing(reason=HOSTILE)
+    publish(store, [*candidates, listing], publisher="tests", hands=hands())
     return store
 
 
@@ -100,9 +101,9 @@ def test_dark_and_light_differ(seen, screenshots):
 
 
 def test_search_narrows_the_list_and_stays_in_the_address(seen):
-    assert len(seen["all"]) == len(APPS)
+    assert len(seen["all"]) == len(APPS) + 1
     assert seen["searched"] == seen["reloaded"] == ["Demobravo"]
-    assert seen["count"] == "1 of 3 apps"
+    assert seen["count"] == "1 of 4 apps"
     assert seen["address"].endswith("/?q=demobravo")
 
 
@@ -116,7 +117,7 @@ def test_filters_look_at_modality_context_and_memory(seen):
 
 
 def test_a_card_opens_the_page_of_its_app(seen):
-    assert seen["opened"].removeprefix("/apps/") in APPS
+    assert seen["opened"].removeprefix("/apps/") in (*APPS, "demolisted")
 
 
 def test_the_copy_button_gives_the_address_that_was_visited(visit):
