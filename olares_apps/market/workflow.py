@@ -340,7 +340,7 @@ def _listed(
     current = entry.current if entry else {}
     before = {name: archive.version for name, archive in current.items()}
     result = AppResult(loaded.name, spec.app, Intent.UNCHANGED.value, before, before)
-    result.reason = f"not installable: {reason}"
+    result.reason = f"not installable: {reason.rstrip('.')}"
     work = _Work(loaded, text, text, [], None, result)
     if entry and entry.live:
         result.reason += f"; still on offer, take it off: olapps market remove {spec.app}"
