@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 PYTEST ?= $(BIN)/python -m pytest -n auto -q
 
-.PHONY: demo test test-real lint format schema golden bench bench-worker build node worker clean
+.PHONY: demo test test-real lint format schema golden bench bench-worker prove build node worker clean
 
 demo: .venv/.demo ; @$(BIN)/python scripts/demo.py
 test: .venv/.dev .tools/helm4 node ; $(PYTEST)
@@ -16,6 +16,8 @@ schema: .venv/.dev ; $(BIN)/python scripts/generate.py
 golden: .venv/.dev ; $(BIN)/olapps render --all --out charts && $(BIN)/olapps image render --out tests/images/golden
 bench: .venv/.dev .tools/helm4 ; $(BIN)/python scripts/bench.py
 bench-worker: .venv/.dev node ; PYTHONPATH=tests $(BIN)/python -m support.bench_worker
+# The proofs of docs/protocol.md in full: 32 curators at once, every step; takes many minutes.
+prove: .venv/.dev .tools/helm4 ; OLAPPS_PROVE=full $(BIN)/python -m pytest -q -rP tests/market/test_concurrency.py tests/market/test_interleavings.py
 node: .venv/.dev ; @$(BIN)/python scripts/node.py
 worker: .venv/.dev ; for part in 'run check' test 'run build'; do $(BIN)/python scripts/node.py npm $$part || exit; done
 build: .venv/.dev ; $(BIN)/python -m build --no-isolation

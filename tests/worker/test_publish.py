@@ -6,8 +6,8 @@ import signal
 from collections.abc import Callable
 from pathlib import Path
 
-import httpx
 import pytest
+from support.devices import listed
 from support.market import (
     NEW,
     OLD,
@@ -40,24 +40,6 @@ NEW_STATE = {
 }
 
 
-def _listed(base: str) -> dict[str, dict[str, str]]:
-    """Return what devices of each generation are offered, each archive downloaded."""
-    found: dict[str, dict[str, str]] = {}
-    with httpx.Client(base_url=base) as client:
-        for generation, version in ((OLD, "1.12.5"), (NEW, "1.12.6")):
-            info = client.get("/api/v1/appstore/info", params={"version": version}).json()
-            for key, app in info["data"]["apps"].items():
-                body = {"app_ids": [key], "version": version}
-                details = client.post("/api/v1/applications/info", json=body).json()
-                shown = details["apps"][key]["version"]
-                query = {"fileName": f"{app['name']}-{shown}.tgz"}
-                chart = client.get(f"/api/v1/applications/{app['name']}/chart", params=query)
-                assert (shown, chart.status_code) == (app["version"], 200)
-                assert "content-encoding" not in chart.headers
-                found.setdefault(app["name"], {})[generation] = shown
-    return found
-
-
 def _chain(store: HttpStore) -> list[str]:
     """Return the publishers from the newest revision back, and check that it is one chain."""
     entries = list(history(store))
@@ -71,11 +53,11 @@ def test_what_is_published_is_live_verified_and_published_once(worker: Worker) -
     first = publish(store, [FIRST], publisher="t", hands=hands())
     assert (first.changed, first.attempts) == (True, 1)
     assert first.verified > 20
-    assert _listed(worker.url) == OLD_STATE
+    assert listed(worker.url) == OLD_STATE
     again = publish(store, [FIRST], publisher="t", hands=hands())
     assert (again.changed, again.revision) == (False, first.revision)
     publish(store, SECOND, publisher="t", hands=hands())
-    assert _listed(worker.url) == NEW_STATE
+    assert listed(worker.url) == NEW_STATE
     assert verify(store).problems == []
     blobs = list(store.list("blobs/sha256"))
     assert blobs == sorted(set(blobs))
@@ -101,16 +83,16 @@ def test_rollback_remove_and_republish_work_as_in_a_folder(worker: Worker) -> No
     publish(store, [FIRST], publisher="t", hands=made)
     publish(store, SECOND, publisher="t", hands=made)
     rollback(store, publisher="t", hands=made)
-    assert _listed(worker.url) == OLD_STATE
+    assert listed(worker.url) == OLD_STATE
     publish(store, [build_candidate("demobravo", "1.0.2")], publisher="t", hands=made)
     remove(store, ["demobravo"], publisher="t", hands=made)
-    assert _listed(worker.url) == OLD_STATE
+    assert listed(worker.url) == OLD_STATE
     newest = build_candidate("demoalpha", "1.0.4", image="b4")
     publish(store, [newest], publisher="t", hands=made)
     entries = list(history(store))
     first = entries[-1].identity
     republish(store, to=first, publisher="t", hands=made)
-    assert _listed(worker.url) == {"demoalpha": {OLD: "1.0.6", NEW: "1.0.7"}}
+    assert listed(worker.url) == {"demoalpha": {OLD: "1.0.6", NEW: "1.0.7"}}
     assert len(_chain(store)) == 7
     assert verify(store).problems == []
 
@@ -173,15 +155,15 @@ def test_a_publisher_killed_at_a_step_leaves_old_or_new_and_a_rerun_completes(
             publish(worker.store(), second, publisher="t", hands=hands(on_step=die_at(step)))
 
         assert in_process(killed) == -signal.SIGKILL
-        listed = _listed(worker.url)
-        assert (listed[alpha], bravo in listed) == (
+        offered = listed(worker.url)
+        assert (offered[alpha], bravo in offered) == (
             (NEW_STATE if step == last else OLD_STATE)["demoalpha"],
             step == last,
         )
         report = publish(worker.store(), second, publisher="t", hands=hands())
         assert report.changed is (step != last)
-        listed = _listed(worker.url)
-        assert {"demoalpha": listed[alpha], "demobravo": listed[bravo]} == NEW_STATE
+        offered = listed(worker.url)
+        assert {"demoalpha": offered[alpha], "demobravo": offered[bravo]} == NEW_STATE
     assert verify(worker.store()).problems == []
 
 
@@ -197,7 +179,7 @@ def test_a_worker_killed_between_writes_loses_nothing(worker: Worker) -> None:
 
     report = publish(worker.store(), SECOND, publisher="t", hands=hands(on_step=restart))
     assert (report.changed, report.attempts) == (True, 1)
-    assert _listed(worker.url) == NEW_STATE
+    assert listed(worker.url) == NEW_STATE
     assert verify(worker.store()).problems == []
 
 
