@@ -58,6 +58,8 @@ class DirStore:
         self.root = root
         self._hook = hook
         self._unflushed: set[Path] = set()
+        # What the next head names and this process put, or found in place when it put it.
+        self._relied: set[Path] = set()
         self._marked = False
         with self._explained("read"):
             self._check_marker()
@@ -76,13 +78,18 @@ class DirStore:
         return Head.decode(data, f"{self.url}/head.json"), canonical.digest(data)
 
     def swap_head(self, expected: str | None, head: Head) -> bool:
-        """Move the head under the folder's lock; see `Store.swap_head`."""
+        """Move the head under the folder's lock; see `Store.swap_head`.
+
+        Refused too when something that was put for it is gone: a collector whose clock is ahead
+        took it for old. Whoever puts everything again begins with an empty account.
+        """
         with self._explained("written"):
             self._mark()
-            self._flush()
+            relied, self._relied = self._relied, set()
+            if not self._flush():
+                return False
             with self._locked():
-                data = _read(self.root / "head.json")
-                if (canonical.digest(data) if data is not None else None) != expected:
+                if self._etag() != expected or not all(path.is_file() for path in relied):
                     return False
                 self._remove_leftovers()
                 with self._temporary(head.encode()) as path:
@@ -100,6 +107,7 @@ class DirStore:
             created = self._create(target, data)
             # The name of another process's file may not be on the disk yet either.
             self._unflushed.update(self._folders(target))
+            self._relied.add(target)
             return created
 
     def get(self, key: str) -> bytes | None:
@@ -136,10 +144,14 @@ class DirStore:
         """Remove what may go; see `Store.collect`."""
         return sweep(self, retention, now=time.time(), dry_run=dry_run, hook=self._hook)
 
-    def remove_old(self, keys: Sequence[str], before: float) -> Sequence[str]:
+    def remove_old(
+        self, keys: Sequence[str], before: float, head: str | None
+    ) -> Sequence[str] | None:
         """Remove files of a time before ``before``, and folders that are empty then."""
         paths = {key: self._path(key) for key in keys}
         with self._explained("written"), self._locked():
+            if self._etag() != head:
+                return None
             found = {key: _stat(path) for key, path in paths.items()}
             old = [key for key, status in found.items() if status and status.st_mtime < before]
             for key in old:
@@ -147,6 +159,10 @@ class DirStore:
         for folder in {paths[key].parent for key in old}:
             self._remove_empty(folder)
         return old
+
+    def _etag(self) -> str | None:
+        data = _read(self.root / "head.json")
+        return canonical.digest(data) if data is not None else None
 
     def _path(self, key: str) -> Path:
         if not _KEY.fullmatch(key):
@@ -224,10 +240,15 @@ class DirStore:
             except (BlockingIOError, FileNotFoundError):
                 continue
 
-    def _flush(self) -> None:
-        for folder in sorted(self._unflushed, reverse=True):
-            _flush_path(folder)
-        self._unflushed.clear()
+    def _flush(self) -> bool:
+        """Flush the folders that name what was put; say whether all of them are still there."""
+        folders, self._unflushed = sorted(self._unflushed, reverse=True), set()
+        try:
+            for folder in folders:
+                _flush_path(folder)
+        except FileNotFoundError:
+            return False
+        return True
 
     def _folders(self, path: Path) -> Iterator[Path]:
         while path != self.root:

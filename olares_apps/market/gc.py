@@ -48,10 +48,13 @@ class Shelf(Store, Protocol):
         """Return the objects below a folder, in order."""
         ...
 
-    def remove_old(self, keys: Sequence[str], before: float) -> Sequence[str]:
+    def remove_old(
+        self, keys: Sequence[str], before: float, head: str | None
+    ) -> Sequence[str] | None:
         """Remove the objects whose time is before ``before``; return which they were.
 
-        No put can renew one between the look at its time and its removal.
+        Remove nothing and return None when the head's etag is not ``head`` any more. No put can
+        renew an object between the look at its time and its removal, and no head can move.
         """
         ...
 
@@ -66,10 +69,12 @@ def sweep(
 ) -> Iterator[Collected]:
     """Remove what may go, and say after each step how far it is; ``now`` in s since 1970.
 
-    ``hook`` is called with a name before each step; tests stop the process there. Raises
-    StoreCorrupt when a kept revision is damaged: then nothing is removed.
+    Stops when the head moves: then the marks are void, and the rest is for the next run. ``hook``
+    is called with a name before each step; tests stop the process there. Raises StoreCorrupt when
+    a kept revision is damaged: then nothing is removed.
     """
     before = now - retention.age
+    _, head = store.read_head()
     listed = {prefix: {item.key: item for item in store.stored(prefix)} for prefix in _PREFIXES}
     revisions = listed["revisions"]
 
@@ -99,9 +104,9 @@ def sweep(
     yield Collected(looked)
     for keys in steps:
         hook(f"remove {keys[0]}")
-        gone = keys if dry_run else store.remove_old(keys, before)
-        if keys == [cut] and not gone:
-            # Somebody wrote that revision anew meanwhile, so what it reaches is wanted.
+        gone = keys if dry_run else store.remove_old(keys, before, head)
+        if gone is None or (keys == [cut] and not gone):
+            # The head moved, or somebody wrote that revision anew, so what it reaches is wanted.
             return
         size = sum(sizes[key] for key in gone)
         done = Collected(looked, done.removed + len(gone), done.bytes + size)

@@ -6,7 +6,7 @@ have the digest of its name is reported, never used and never repaired.
 
 from typing import Final
 
-from olares_apps.errors import StoreCorrupt
+from olares_apps.errors import MarketError, StoreCorrupt
 from olares_apps.market import canonical
 from olares_apps.market.entries import Ledger
 from olares_apps.market.records import Revision
@@ -25,6 +25,8 @@ __all__ = [
 
 _REMOVE: Final = "remove the file and publish the app again, or restore it from a copy"
 _RESTORE: Final = "restore it from a copy of the market"
+_CLOCK: Final = "a collector takes it for old: set the clock of the machine that runs it"
+_ATTEMPTS: Final = 3
 
 
 def blob_key(digest: str) -> str:
@@ -72,14 +74,18 @@ def put(store: Store, key: str, data: bytes) -> bool:
     """Create an object whose content is fixed; True when it was written just now.
 
     One that exists must hold the same bytes: nothing may point to it otherwise. Raises
-    StoreCorrupt when it does not.
+    StoreCorrupt when it does not, MarketError when it is removed again and again.
     """
-    if store.put_if_absent(key, data):
-        return True
-    found = store.get(key)
-    if found != data:
-        raise StoreCorrupt(f"{store.url}/{key} exists with other content", hint=_REMOVE)
-    return False
+    for _ in range(_ATTEMPTS):
+        if store.put_if_absent(key, data):
+            return True
+        found = store.get(key)
+        if found == data:
+            return False
+        if found is not None:
+            raise StoreCorrupt(f"{store.url}/{key} exists with other content", hint=_REMOVE)
+        # A collector whose clock is ahead took it between the two calls.
+    raise MarketError(f"{store.url}/{key} vanishes each time", hint=_CLOCK)
 
 
 def _read(store: Store, key: str, digest: str, what: str, hint: str) -> bytes:

@@ -8,7 +8,8 @@ The publish protocol (docs/protocol.md) rests on these guarantees and on nothing
 2. **Read after write.** When `put_if_absent` or `swap_head` has returned, every later read by
    any process sees the result.
 3. **One pointer, compared and swapped.** `swap_head` replaces the head only if it still is the
-   one named by the expected etag, as one step with respect to all other calls of it.
+   one named by the expected etag, as one step with respect to all other calls of it. It may
+   refuse when what was put for the new head is there no more.
 4. **Order.** When a new head can be seen, every object that the same process has put before,
    or has found to exist when it put it, can be seen too, also after a loss of power.
 
@@ -47,7 +48,11 @@ class Store(Protocol):
         ...
 
     def swap_head(self, expected: str | None, head: Head) -> bool:
-        """Make ``head`` the head if its etag still is ``expected`` (None: there is no head)."""
+        """Make ``head`` the head if its etag still is ``expected`` (None: there is no head).
+
+        False: it is another one, or a collector took away what was put for ``head``. Who publishes
+        begins again either way.
+        """
         ...
 
     def put_if_absent(self, key: str, data: bytes) -> bool:

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from support.crowd import stride
 from support.market import (
     NEW,
     OLD,
@@ -25,7 +26,7 @@ from olares_apps.market import canonical, objects
 from olares_apps.market.answers import Answers
 from olares_apps.market.candidates import Candidate
 from olares_apps.market.dir_store import DirStore
-from olares_apps.market.gc import Collected
+from olares_apps.market.gc import Collected, sweep
 from olares_apps.market.history import history, status
 from olares_apps.market.publish import publish
 from olares_apps.market.retention import DAY_SECONDS, Retention
@@ -229,6 +230,71 @@ def test_a_collector_loses_nothing_wherever_a_publish_comes_between(
         if next(calls, None) is not None:
             break
         assert status(DirStore(copy)).live["demoalpha"][OLD] == "1.0.12"
+    assert step >= 4
+
+
+def _sweep_ahead(root: Path, hook: Callable[[str], None] = lambda point: None) -> int:
+    """Collect with a clock two days ahead: it takes whatever is young for old."""
+    ahead = time.time() + 2 * DAY_SECONDS
+    *_, last = sweep(DirStore(root), KEEP, now=ahead, dry_run=False, hook=hook)
+    return last.removed
+
+
+def test_a_publish_outlives_a_collector_whose_clock_is_ahead_wherever_it_comes(
+    root: Path, tmp_path: Path
+) -> None:
+    _gc(root)
+    removed, attempts = [], []
+    for step in range(0, 200, stride(4)):
+        copy = tmp_path / f"copy{step}"
+        shutil.copytree(root, copy)
+        calls = iter(range(step + 1))
+
+        def on_step(name: str, copy: Path = copy, step: int = step, calls: object = calls) -> None:
+            if next(calls, None) == step:  # type: ignore[call-overload]
+                removed.append(_sweep_ahead(copy))
+
+        report = publish(
+            DirStore(copy), [_update(VERSIONS)], publisher="t", hands=hands(on_step=on_step)
+        )
+        assert status(DirStore(copy)).live == {"demoalpha": {OLD: "1.0.12", NEW: "1.0.13"}}
+        assert verify(DirStore(copy)).problems == []
+        if next(calls, None) is not None:
+            break
+        attempts.append(report.attempts)
+    # Before the first put there is nothing to take, and after the move it is wanted; what was
+    # taken between is put again.
+    assert len(attempts) > 5
+    assert (attempts[0], removed[0]) == (1, 0)
+    assert set(attempts[1:-1]) == {2}
+
+
+def test_a_collector_whose_clock_is_ahead_stops_when_the_head_moves(
+    root: Path, tmp_path: Path
+) -> None:
+    for step in range(100):
+        copy = tmp_path / f"copy{step}"
+        shutil.copytree(root, copy)
+        calls, points = iter(range(step + 1)), list[str]()
+
+        def hook(
+            name: str,
+            copy: Path = copy,
+            step: int = step,
+            calls: object = calls,
+            points: list[str] = points,
+        ) -> None:
+            points.append(name)
+            if next(calls, None) == step:  # type: ignore[call-overload]
+                publish(DirStore(copy), [_update(VERSIONS)], publisher="t", hands=hands())
+
+        _sweep_ahead(copy, hook)
+        assert verify(DirStore(copy)).problems == []
+        if next(calls, None) is not None:
+            break
+        assert status(DirStore(copy)).live["demoalpha"][OLD] == "1.0.12"
+        # Where the publish came before a removal, it was the last that was tried.
+        assert len(points) == max(step, 1) + 1
     assert step >= 4
 
 

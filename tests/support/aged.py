@@ -5,7 +5,7 @@ from typing import Final
 
 from support.market import MemoryStore
 
-from olares_apps.market import objects
+from olares_apps.market import canonical, objects
 from olares_apps.market.gc import Collected, Stored, sweep
 from olares_apps.market.history import Entry
 from olares_apps.market.records import Head, Revision
@@ -64,9 +64,13 @@ class AgedStore(MemoryStore):
         keys = sorted(key for key in self.objects if key.startswith(f"{prefix}/"))
         return [Stored(key, len(self.objects[key]), self.times[key]) for key in keys]
 
-    def remove_old(self, keys: Sequence[str], before: float) -> Sequence[str]:
+    def remove_old(
+        self, keys: Sequence[str], before: float, head: str | None
+    ) -> Sequence[str] | None:
         self.before(f"remove {keys[0]}")
         with self._lock:
+            if (canonical.digest(self.head) if self.head else None) != head:
+                return None
             old = [key for key in keys if self.times.get(key, NOW) < before]
             for key in old:
                 del self.objects[key], self.times[key]
