@@ -2,6 +2,7 @@
 
 from pathlib import Path, PurePath
 from typing import Any, Final
+from uuid import uuid4
 
 from olares_apps.lock.errors import LockBroken
 from olares_apps.lock.model import Lock
@@ -78,7 +79,7 @@ def write_lock(spec: Path, lock: Lock) -> bool:
     data = dump_lock(lock).encode("utf-8")
     if path.is_file() and path.read_bytes() == data:
         return False
-    partial = path.with_name(f".{path.name}.new")
+    partial = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
     partial.write_bytes(data)
     partial.replace(path)
     return True

@@ -67,7 +67,7 @@ class Hub:
     """Asks one model hub; safe to use from several threads.
 
     ``endpoint`` is the hub or a mirror of it; ``token`` is only ever sent to that host.
-    Raises UsageError for an endpoint that is no address.
+    Raises UsageError for an endpoint that is no address or holds a user name.
     """
 
     def __init__(
@@ -83,6 +83,11 @@ class Hub:
         if not _is_address(self.endpoint):
             raise UsageError(
                 f"HF_ENDPOINT {self.endpoint!r} is no address", hint="write https://HOST"
+            )
+        if "@" in urlsplit(self.endpoint).netloc:
+            # It would end up in lock files, which are committed.
+            raise UsageError(
+                "HF_ENDPOINT holds a user name or password", hint="put the token into HF_TOKEN"
             )
         self._given_token = token
         self._cache, self._offline = cache, offline
@@ -138,7 +143,7 @@ class Hub:
         ranges raise.
         """
         key = (facts.repo, facts.commit, file)
-        if kept := self._cache.get("gguf", *key):
+        if kept := self._cache.get("gguf", self.endpoint, *key):
             with suppress(FactsError):  # kept by another version: the facts are fetched again
                 return GgufFacts.from_dict(kept)
         if self._offline:
@@ -148,7 +153,7 @@ class Hub:
             for name in self.parts(facts, file)
         ]
         found = facts_of(merge_shards(headers))
-        self._cache.put("gguf", *key, value=found.to_dict())
+        self._cache.put("gguf", self.endpoint, *key, value=found.to_dict())
         self._read[facts.repo, file] = sum(header.bytes_fetched for header in headers)
         return found
 
@@ -162,7 +167,7 @@ class Hub:
     def document(self, facts: RepoFacts, file: str) -> dict[str, Any]:
         """Return a small JSON file of the repository; raises HubFailed when it is none."""
         key = (facts.repo, facts.commit, file)
-        kept = self._cache.get("document", *key)
+        kept = self._cache.get("document", self.endpoint, *key)
         if kept is not None:
             return dict(kept)
         if self._offline:
@@ -178,7 +183,7 @@ class Hub:
             found = None
         if not isinstance(found, dict):
             raise HubFailed(f"{address} is no JSON document")
-        self._cache.put("document", *key, value=found)
+        self._cache.put("document", self.endpoint, *key, value=found)
         self._read[facts.repo, file] = len(answer.content)
         return found
 
@@ -190,7 +195,7 @@ class Hub:
         if file.endswith(_INDEX):
             return tuple(self.document(facts, file).get("weight_map", ()))
         key = (facts.repo, facts.commit, file)
-        if kept := self._cache.get("safetensors", *key):
+        if kept := self._cache.get("safetensors", self.endpoint, *key):
             return tuple(kept)
         if self._offline:
             raise Offline(f"the header of {file}")
@@ -198,7 +203,7 @@ class Hub:
             raise ModelFileMissing(facts.repo, file, facts.commit[:12], facts.files)
         header = self._safetensors_header(facts, file)
         names = sorted(name for name in header if name != "__metadata__")
-        self._cache.put("safetensors", *key, value=names)
+        self._cache.put("safetensors", self.endpoint, *key, value=names)
         return tuple(names)
 
     def _safetensors_header(self, facts: RepoFacts, file: str) -> dict[str, Any]:

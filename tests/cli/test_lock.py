@@ -8,6 +8,7 @@ import re
 import shutil
 import threading
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -18,7 +19,7 @@ from support.registry import FakeRegistry, ImageBlobs
 from support.workspaces import build_workspace, good, olapps, untouched
 
 from olares_apps.cli.app import run
-from olares_apps.lock.file import load_lock
+from olares_apps.lock.file import load_lock, write_lock
 from olares_apps.render import assemble
 
 REPO, FILE = "example-org/Demo-35B-GGUF", "Demo-35B-UD-Q3_K_XL.gguf"
@@ -294,3 +295,38 @@ def test_files_and_images_of_variants_are_locked_too(root, hub, registry):
     for more in ([], ["--hardware", "rtx-5090"]):
         found = olapps("check", "--output", "json", *more, cwd=root).json["findings"]
         assert [item for item in found if item["rule"] == "lock-stale"] == []
+
+
+def test_a_header_of_one_hub_is_never_taken_for_that_of_another(root, hub, monkeypatch):
+    good("lock", cwd=root)
+    first = load_lock(root / "apps/demo.yaml")
+    with FakeHub() as other:
+        other.add_repo(REPO, {FILE: sparse_model(TINY_MOE, size=SIZE)})
+        monkeypatch.setenv("HF_ENDPOINT", other.url)
+        good("lock", "--upgrade", cwd=root)
+    second = load_lock(root / "apps/demo.yaml")
+    assert first is not None
+    assert second is not None
+    assert first.files[0].commit == second.files[0].commit == COMMIT
+    assert first.files[0].facts != second.files[0].facts
+
+
+def test_a_hub_address_with_a_password_is_refused_and_not_repeated(root, monkeypatch, hub):
+    monkeypatch.setenv("HF_ENDPOINT", hub.url.replace("http://", "http://user:s3cretpw@"))
+    with untouched(root):
+        outcome = olapps("lock", cwd=root)
+    assert (outcome.code, "HF_TOKEN" in outcome.err) == (2, True)
+    assert "s3cretpw" not in outcome.out + outcome.err
+
+
+def test_two_writers_of_a_lock_never_leave_half_of_one(root, hub):
+    good("lock", cwd=root)
+    spec = root / "apps/demo.yaml"
+    first = load_lock(spec)
+    assert first is not None
+    second = first.model_copy(update={"images": type(first.images)()})
+    with ThreadPoolExecutor(8) as pool:
+        for job in [pool.submit(write_lock, spec, (first, second)[n % 2]) for n in range(200)]:
+            job.result()
+    assert load_lock(spec) in (first, second)
+    assert sorted(path.name for path in spec.parent.iterdir()) == ["demo.lock.yaml", "demo.yaml"]
