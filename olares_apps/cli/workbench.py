@@ -122,7 +122,7 @@ class Workbench:
         except SpecError as error:
             raise loaded.located(error) from None
         except RenderError as error:
-            raise RenderError(f"{loaded.path}: {error.message}", hint=error.hint) from None
+            raise loaded.refused(error) from None
         except UnknownName as error:
             problem = Problem(error.message, field=error.kind.split()[0], hint=error.hint)
             raise loaded.located(SpecError([problem])) from None

@@ -1,13 +1,14 @@
 """From the text of a spec file to a spec, or to every problem that the file has."""
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePath
-from typing import Any
+from typing import Any, Final
 
 from pydantic import ValidationError
 
-from olares_apps.errors import Problem, SpecError
+from olares_apps.errors import Problem, RenderError, SpecError
 from olares_apps.spec import placeholders
 from olares_apps.spec.fields import FieldError, detach, put, steps_of
 from olares_apps.spec.models import AppSpec, AppText
@@ -17,6 +18,8 @@ from olares_apps.spec.variants import RedirectedPositions, apply_variant, varian
 from olares_apps.spec.yaml_source import decode, read_mapping, unify_line_ends
 
 __all__ = ["Facts", "LoadedSpec", "free_texts", "load_spec", "variant_of"]
+
+_FIELD: Final = re.compile(r"(?:engine|model|resources|settings)(?:\.[a-z_0-9]+)+")
 
 Facts = Callable[[AppSpec[Any]], Mapping[str, object]]
 """Gives the facts that the texts of a spec may name."""
@@ -42,6 +45,16 @@ class LoadedSpec:
         Such problems come from steps after loading, which do not know the file.
         """
         return SpecError([self._place(problem) for problem in error.problems], hint=error.hint)
+
+    def refused(self, error: RenderError) -> SpecError:
+        """Return what an engine or a template refuses as an error with file and line.
+
+        Such a message begins with the field that it is about, or with none.
+        """
+        found = _FIELD.match(error.message)
+        field = found[0] if found else None
+        message = error.message.removeprefix(field or "").lstrip(" :")
+        return self.located(SpecError([Problem(message, field=field, hint=error.hint)]))
 
     def _place(self, problem: Problem) -> Problem:
         if problem.line is not None or not problem.field:
@@ -70,10 +83,18 @@ def load_spec(
         raise SpecError(problems_of(error, data, positions, path, model)) from None
     loaded = LoadedSpec(spec, path, text, positions)
     if facts:
-        _check_placeholders(loaded, facts(spec))
+        _check_placeholders(loaded, _facts_of(loaded, facts))
     if spec.variants or spec.settings:
         _check_changes(loaded, data, facts)
     return loaded
+
+
+def _facts_of(loaded: LoadedSpec, facts: Facts) -> Mapping[str, object]:
+    """Return the facts of a spec; what its engine refuses is told with file and line."""
+    try:
+        return facts(loaded.spec)
+    except RenderError as error:
+        raise loaded.refused(error) from None
 
 
 def variant_of(loaded: LoadedSpec, profile: str, *, facts: Facts | None = None) -> LoadedSpec:
@@ -124,7 +145,7 @@ def _changed(
         raise SpecError(found) from None
     changed = replace(loaded, spec=spec, positions=positions)
     if facts:
-        _check_placeholders(changed, facts(spec))
+        _check_placeholders(changed, _facts_of(changed, facts))
     return changed
 
 

@@ -23,6 +23,26 @@ SUMMARY = "summary: A demo on your own device."
 RESOURCES = "engine:\n  type: llamacpp"
 
 
+class TestEngine:
+    def test_what_an_engine_refuses_has_a_line_and_hides_no_other_spec(self, tmp_path):
+        # The draft method stands in the settings, but the image's build has no word for it.
+        text = spec_text((RESOURCES, f"{RESOURCES}\n  speculative: {{method: eagle3, n_max: 3}}"))
+        build = text.replace("app: demoqwenone", "app: demoother")
+        root = build_workspace(tmp_path)
+        changed = build.replace("title: Demo Qwen One", "title: Demo Other")
+        changed = changed.replace("alias: demo-qwen", "alias: demo-other")
+        image = next(line for line in changed.splitlines() if line.startswith("  image:"))
+        changed = changed.replace(image, "  image: ghcr.io/ggml-org/llama.cpp:server-cuda-b8740")
+        (root / "apps/other.yaml").write_text(changed)
+        outcome = olapps("check", cwd=root)
+        assert outcome.code == 1
+        number = 1 + next(
+            n for n, line in enumerate(changed.splitlines()) if "speculative:" in line
+        )
+        assert f"apps/other.yaml:{number}: engine.speculative" in outcome.err
+        assert "demoother" not in good("show", "demo", cwd=root).out
+
+
 class TestWorkspace:
     @pytest.mark.parametrize("command", [["list"], ["render"], ["publish"], ["market", "status"]])
     def test_a_missing_workspace_is_said_with_the_way_to_one(self, tmp_path, command):
