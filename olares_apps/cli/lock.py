@@ -41,6 +41,7 @@ def command(
     from olares_apps.cli.progress import progress
     from olares_apps.cli.workbench import all_facts, open_workbench
     from olares_apps.errors import SpecError, UsageError
+    from olares_apps.lock.errors import LockBroken
     from olares_apps.lock.file import load_lock, lock_path, write_lock
     from olares_apps.lock.gather import update_locks, with_variants
     from olares_apps.render.assemble import DOWNLOAD_IMAGE
@@ -59,7 +60,14 @@ def command(
         spec = with_variants(loaded.spec, variants)
         images = [item.engine.image for item in (loaded.spec, *variants)]
         images += [DOWNLOAD_IMAGE] if spec.model.files else []
-        todo.append((spec, load_lock(top / loaded.path), list(dict.fromkeys(images))))
+        try:
+            known = load_lock(top / loaded.path, shown=loaded.path)
+        except LockBroken as error:
+            if not upgrade:
+                raise
+            out.note(f"{error}\n{lock_path(loaded.path)} cannot be used and is made anew")
+            known = None
+        todo.append((spec, known, list(dict.fromkeys(images))))
     with open_gatherer(offline=offline) as gatherer, progress("locking") as advance:
         updates = update_locks(todo, gatherer, upgrade=upgrade, progress=advance)
     rows: list[dict[str, Any]] = []

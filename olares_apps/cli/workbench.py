@@ -131,7 +131,7 @@ class Workbench:
 
     def lock(self, loaded: LoadedSpec) -> Lock | None:
         """Return the lock beside a spec, None when there is none; raises LockBroken."""
-        return load_lock(self.workspace.root / loaded.path)
+        return load_lock(self.workspace.root / loaded.path, shown=loaded.path)
 
     def with_lock(self, loaded: LoadedSpec) -> LoadedSpec:
         """Return a spec with the commits, sizes and digests that its lock knows.

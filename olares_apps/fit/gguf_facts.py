@@ -18,6 +18,9 @@ PerLayer: TypeAlias = int | tuple[int, ...]
 
 SCHEMA: Final = 1
 _MOST_BLOCKS: Final = 4096
+_MOST: Final = 2**31 - 1
+_MOST_BYTES: Final = 2**50
+_BYTES: Final = frozenset({"file_size", "header_bytes"})
 _BLOCK = re.compile(r"blk\.(\d{1,6})\.")
 
 
@@ -39,6 +42,9 @@ class GgufFacts:
     Sizes ending in ``_bytes`` and ``file_size`` are bytes; lengths and counts are elements
     or tokens. Zero means that the key is absent, except where None is allowed.
     ``block_count`` includes the ``nextn`` MTP blocks at the end.
+
+    Raises FactsError for what no model has: more than 2**50 bytes, counts beyond the 31 bits
+    that llama.cpp keeps them in, more than 4096 blocks, more MTP blocks than blocks.
     """
 
     arch: str
@@ -88,6 +94,21 @@ class GgufFacts:
     nextn_tensors: tuple[str, ...] = ()
     float_matrices: int = 0
     unknown_types: tuple[int, ...] = ()
+
+    def __post_init__(self) -> None:
+        if self.block_count > _MOST_BLOCKS or self.nextn > self.block_count:
+            raise FactsError(
+                f"{self.arch}: {self.block_count} blocks with {self.nextn} MTP blocks make no sense"
+            )
+        for field in fields(self):
+            value = getattr(self, field.name)
+            is_bytes = field.name.endswith("_bytes") or field.name in _BYTES
+            most = _MOST_BYTES if is_bytes else _MOST
+            for number in value if isinstance(value, tuple) else (value,):
+                if isinstance(number, int) and number > most:
+                    raise FactsError(
+                        f"{self.arch}: {field.name} {number} makes no sense, the limit is {most}"
+                    )
 
     @property
     def trunk_layers(self) -> int:
@@ -144,7 +165,9 @@ def _is_count(value: object) -> bool:
 
 
 def _is_per_layer(value: object) -> bool:
-    return _is_count(value) or (isinstance(value, list) and all(map(_is_count, value)))
+    return _is_count(value) or (
+        isinstance(value, list) and len(value) <= _MOST_BLOCKS and all(map(_is_count, value))
+    )
 
 
 # What a plain value must be, by the annotation of the field it fills.
@@ -165,7 +188,7 @@ _CHECKS: Final[Mapping[Any, Callable[[object], bool]]] = {
 def facts_of(header: GgufHeader) -> GgufFacts:
     """Extract the facts from a header; join the parts of a split model first.
 
-    Raises FactsError when the header names no architecture or an absurd number of blocks.
+    Raises FactsError when the header names no architecture or what no model has.
     """
     read = _Keys(header.metadata)
     arch = read.text("general.architecture")
@@ -177,8 +200,6 @@ def facts_of(header: GgufHeader) -> GgufFacts:
 
     blocks = key("block_count")
     nextn = key("nextn_predict_layers")
-    if blocks > _MOST_BLOCKS or nextn > blocks:
-        raise FactsError(f"{arch}: {blocks} blocks with {nextn} MTP blocks make no sense")
     embd = key("embedding_length")
     heads = read.per_layer(f"{arch}.attention.head_count") or 0
     heads_kv = read.per_layer(f"{arch}.attention.head_count_kv")

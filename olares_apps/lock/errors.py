@@ -17,14 +17,14 @@ Tree::
     |-- ImageMissing            no such image or tag
     |-- ImageDenied             the registry wants other credentials
     |-- RegistryFailed          the registry does not answer, or not in a way that makes sense
-    `-- LockError               the lock itself
-        |-- LockBroken          a lock file that cannot be read
-        `-- Contradiction       the spec states what the fetched facts deny
+    `-- Contradiction           the spec states what the fetched facts deny
+
+A lock file that cannot be read is LockBroken, a SpecError: it has problems with lines.
 """
 
 from collections.abc import Iterable, Sequence
 
-from olares_apps.errors import FetchError, nearest
+from olares_apps.errors import FetchError, Problem, SpecError, nearest
 
 __all__ = [
     "Contradiction",
@@ -33,7 +33,6 @@ __all__ = [
     "ImageDenied",
     "ImageMissing",
     "LockBroken",
-    "LockError",
     "ModelFileMissing",
     "Offline",
     "RangeRefused",
@@ -192,21 +191,16 @@ class RegistryFailed(FetchError):
     """The registry did not answer, or with something that makes no sense."""
 
 
-class LockError(FetchError):
-    """A lock that cannot be used."""
+class LockBroken(SpecError):
+    """A lock file that cannot be read; carries every problem, with file and line."""
 
-
-class LockBroken(LockError):
-    """A lock file that cannot be read."""
-
-    def __init__(self, file: str, what: str) -> None:
-        self.file = file
+    def __init__(self, problems: Sequence[Problem]) -> None:
         super().__init__(
-            f"{file}: {what}", hint="it is written by olapps lock: delete it and lock again"
+            problems, hint="olapps lock writes it: olapps lock --upgrade makes it anew"
         )
 
 
-class Contradiction(LockError):
+class Contradiction(FetchError):
     """What the spec states by hand and the fetched facts deny; ``field`` is a path of the spec."""
 
     def __init__(self, field: str, stated: object, fetched: object, where: str) -> None:

@@ -1,11 +1,18 @@
 """The lock file beside a spec: ``NAME.lock.yaml``, written by the tool, read strictly."""
 
+from dataclasses import replace
 from pathlib import Path, PurePath
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 from uuid import uuid4
 
+from pydantic import ValidationError
+
+from olares_apps.errors import Problem, SpecError
 from olares_apps.lock.errors import LockBroken
-from olares_apps.lock.model import Lock
+from olares_apps.lock.model import SCHEMA, Lock
+from olares_apps.spec.positions import Positions
+from olares_apps.spec.translate import problems_of
+from olares_apps.spec.yaml_source import MAX_BYTES, decode, read_mapping, unify_line_ends
 
 __all__ = ["SUFFIX", "dump_lock", "load_lock", "lock_path", "parse_lock", "write_lock"]
 
@@ -13,10 +20,12 @@ SUFFIX: Final = ".lock.yaml"
 _HEADER: Final = (
     "# Written by `olapps lock`: facts about the files and images of the spec beside it.\n"
 )
-_LARGEST: Final = 4 * 2**20
+_NUMBER_STARTS: Final = frozenset("+-.0123456789")
+
+AnyPath = TypeVar("AnyPath", bound=PurePath)
 
 
-def lock_path(spec: Path) -> Path:
+def lock_path(spec: AnyPath) -> AnyPath:
     """Return where the lock of a spec file lies."""
     return spec.with_name(spec.name.removesuffix(".yaml") + SUFFIX)
 
@@ -32,42 +41,43 @@ def dump_lock(lock: Lock) -> str:
 
 
 def parse_lock(text: str, file: PurePath) -> Lock:
-    """Read a lock; raises LockBroken that names the first thing wrong and its place."""
-    import yaml
-    from pydantic import ValidationError
-
+    """Read a lock; raises LockBroken with every problem of the file and its line."""
     try:
-        raw = yaml.load(text, Loader=getattr(yaml, "CSafeLoader", yaml.SafeLoader))  # noqa: S506
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
-        raise LockBroken(str(file), f"not YAML: {_one_line(error)}") from None
-    if not isinstance(raw, dict):
-        raise LockBroken(str(file), "a lock is a mapping")
-    if raw.get("schema") != 1:
-        raise LockBroken(str(file), f"schema {raw.get('schema')!r}, this version reads 1")
+        data = read_mapping(text, file)
+    except SpecError as error:
+        raise _broken(error) from None
+    positions = Positions(text, file)
+    if data.get("schema") != SCHEMA:
+        found = f"is {data['schema']!r}" if "schema" in data else "is missing"
+        line = positions.nearest(("schema",)).line
+        message = f"{found}, this version reads {SCHEMA}"
+        raise LockBroken([Problem(message, file, line, field="schema")])
     try:
-        return Lock.model_validate(raw)
+        return Lock.model_validate(data)
     except ValidationError as error:
-        first = error.errors(include_url=False)[0]
-        place = ".".join(str(step) for step in first["loc"])
-        raise LockBroken(str(file), f"{place}: {first['msg']}") from None
+        raise LockBroken(problems_of(error, data, positions, file, Lock)) from None
 
 
-def load_lock(spec: Path) -> Lock | None:
-    """Return the lock beside a spec file, None when there is none; raises LockBroken."""
+def load_lock(spec: Path, *, shown: PurePath | None = None) -> Lock | None:
+    """Return the lock beside a spec file, None when there is none; raises LockBroken.
+
+    ``shown`` is the spec's path for messages, by default its name.
+    """
     path = lock_path(spec)
+    file = lock_path(shown or PurePath(spec.name))
     try:
         with path.open("rb") as stream:
-            data = stream.read(_LARGEST + 1)
+            data = stream.read(MAX_BYTES + 1)
     except FileNotFoundError:
         return None
     except OSError as error:
-        raise LockBroken(str(path), f"cannot be read: {error.strerror}") from None
-    if len(data) > _LARGEST:
-        raise LockBroken(str(path), f"has more than {_LARGEST} bytes")
+        raise LockBroken([Problem(f"cannot be read: {error.strerror}", file)]) from None
     try:
-        return parse_lock(data.decode("utf-8"), PurePath(path.name))
-    except UnicodeDecodeError:
-        raise LockBroken(str(path), "is not UTF-8 text") from None
+        return parse_lock(unify_line_ends(decode(data, file)), file)
+    except LockBroken:
+        raise
+    except SpecError as error:
+        raise _broken(error) from None
 
 
 def write_lock(spec: Path, lock: Lock) -> bool:
@@ -85,6 +95,11 @@ def write_lock(spec: Path, lock: Lock) -> bool:
     return True
 
 
+def _broken(error: SpecError) -> LockBroken:
+    """Return what the reader of specs found; its hints are about specs."""
+    return LockBroken([replace(problem, hint=None) for problem in error.problems])
+
+
 def _dumper() -> Any:
     import yaml
 
@@ -98,9 +113,11 @@ def _dumper() -> Any:
         flow = all(isinstance(item, int | str) for item in data)
         return dumper.represent_sequence("tag:yaml.org,2002:seq", data, flow_style=flow)
 
+    def represent_text(dumper: Dumper, text: str) -> Any:
+        # A commit such as 12e4... is a number to readers of YAML 1.2.
+        style = "'" if text[:1] in _NUMBER_STARTS else None
+        return dumper.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
     Dumper.add_representer(list, represent_list)
+    Dumper.add_representer(str, represent_text)
     return Dumper
-
-
-def _one_line(error: Exception) -> str:
-    return " ".join(str(error).split())

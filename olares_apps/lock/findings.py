@@ -23,7 +23,7 @@ from olares_apps.fit.verdict import (
 from olares_apps.hardware import HardwareProfile
 from olares_apps.lock.apply import contradictions
 from olares_apps.lock.measured_memory import matching_figure, mismatches
-from olares_apps.lock.model import Lock, LockedImage
+from olares_apps.lock.model import Lock
 from olares_apps.lock.need import FitCase, fit_case
 from olares_apps.lock.vllm_findings import vllm_findings
 from olares_apps.spec.models import AppSpec
@@ -142,11 +142,12 @@ def _images(spec: AppSpec[Any], lock: Lock, profile: HardwareProfile) -> Iterato
         )
         yield _finding(spec, "image-exists", Severity.ERROR, message, "choose another image")
         return
-    yield from _cuda(spec, entry, profile)
+    served = [platforms[wanted]] if wanted else entry.platforms
+    declared = next((item.cuda for item in served if item.cuda), None)
+    yield from _cuda(spec, declared, profile)
 
 
-def _cuda(spec: AppSpec[Any], image: LockedImage, profile: HardwareProfile) -> Iterator[Finding]:
-    declared = next((item.cuda for item in image.platforms if item.cuda), None)
+def _cuda(spec: AppSpec[Any], declared: str | None, profile: HardwareProfile) -> Iterator[Finding]:
     ceiling = profile.cuda_ceiling
     if declared and ceiling and _minor(declared) > _minor(ceiling):
         message = (

@@ -2,9 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from olares_apps.errors import OlappsError
 from olares_apps.fit.gguf_facts import GgufFacts
@@ -30,6 +30,8 @@ _SHAPE: Final = frozenset(item.name for item in fields(VllmFacts)) - {"weight_by
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
 Digest = Annotated[str, Field(pattern=r"^sha256:[0-9a-f]{64}$")]
 Bytes = Annotated[int, Field(ge=0, le=2**50)]
+Count = Annotated[int, Field(ge=0, lt=2**31)]
+CudaVersion = Annotated[str, Field(pattern=r"^\d{1,3}\.\d{1,3}(\.\d{1,3})?$")]
 
 
 class Origin(Closed):
@@ -61,13 +63,13 @@ class Checkpoint(Closed):
     """Model classes that config.json names."""
     quant_method: str | None = None
     """Quantisation method of config.json."""
-    mtp_layers: Annotated[int, Field(ge=0)] = 0
+    mtp_layers: Count = 0
     """MTP layers that config.json declares."""
     mtp_tensors: bool = False
     """Whether the files hold tensors of an MTP head."""
     weight_bytes: Bytes
     """Size of the safetensors files that the server loads, in bytes."""
-    shape: dict[str, int | bool] | None = None
+    shape: dict[str, Count | bool] | None = None
     """What decides the KV cache, as ``VllmFacts`` names it; None when config.json does not say."""
 
     @field_validator("shape")
@@ -172,7 +174,7 @@ class Platform(Closed):
     """Digest of the manifest of that architecture."""
     size: Bytes
     """Bytes to download: configuration and layers, compressed."""
-    cuda: str | None = None
+    cuda: CudaVersion | None = None
     """CUDA version that the image's configuration declares."""
 
 
@@ -202,6 +204,20 @@ class Lock(Closed):
     """The model in other repositories that the spec names, in its order."""
     repos: list[LockedRepo] = Field(default_factory=list)
     """Repositories that the server downloads, in the order of the spec."""
+
+    @model_validator(mode="after")
+    def _each_once(self) -> Self:
+        keys: Mapping[str, list[str]] = {
+            "file": [f"{item.repo} {item.file}" for item in self.files],
+            "image": [item.image for item in self.images],
+            "alternative": [f"{item.repo} {item.file}" for item in self.alternatives],
+            "repository": [item.repo for item in self.repos],
+        }
+        for kind, names in keys.items():
+            repeated = next((name for name in names if names.count(name) > 1), None)
+            if repeated is not None:
+                raise ValueError(f"the {kind} {repeated} stands there twice")
+        return self
 
     def repo(self, repo: str) -> LockedRepo | None:
         """Return the facts of a repository that the server downloads, None when not locked."""

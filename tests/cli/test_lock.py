@@ -173,7 +173,21 @@ def test_a_damaged_lock_is_told_and_not_replaced(root):
     with untouched(root / "apps"):
         outcome = olapps("lock", cwd=root)
     assert outcome.code == 1
-    assert "schema 7, this version reads 1" in outcome.err
+    assert "apps/demo.lock.yaml:1: schema: is 7, this version reads 1" in outcome.err
+    assert "olapps lock --upgrade makes it anew" in outcome.err
+
+
+@pytest.mark.parametrize("text", ["", "schema: 7\n", "<<<<<<< HEAD\nschema: 1\n=======\n", "\0"])
+def test_upgrade_makes_a_damaged_lock_anew_and_says_so(root, text):
+    good("lock", cwd=root)
+    before = load_lock(root / "apps/demo.yaml")
+    (root / "apps/demo.lock.yaml").write_text(text)
+    outcome = good("lock", "--upgrade", cwd=root)
+    assert "apps/demo.lock.yaml cannot be used and is made anew" in outcome.err
+    after = load_lock(root / "apps/demo.yaml")
+    assert before is not None
+    assert after is not None
+    assert after.files[0].parts == before.files[0].parts
 
 
 def test_a_hub_that_states_the_impossible_is_told(root, hub):

@@ -91,6 +91,19 @@ def test_cuda_newer_than_the_driver_is_an_error():
     )
 
 
+@pytest.mark.parametrize(("amd64", "found"), [("13.0", 0), ("13.3", 1)])
+def test_only_the_variant_for_the_device_counts_for_cuda(amd64, found):
+    image = image_of(architectures=["amd64", "arm64"])
+    ours, other = image.platforms
+    platforms = [
+        other.model_copy(update={"architecture": "arm64", "cuda": "13.9" if not found else "12.0"}),
+        ours.model_copy(update={"cuda": amd64}),
+    ]
+    image = image.model_copy(update={"platforms": platforms})
+    result = findings(MINIMAL, locked(images=[image]))
+    assert [item.rule for item in result if "CUDA" in item.message] == ["image-exists"] * found
+
+
 def test_an_image_for_another_architecture_is_an_error():
     image = image_of(architectures=["arm64/v9"])
     finding = only("image-exists", findings(MINIMAL, locked(images=[image])))

@@ -1,10 +1,12 @@
 """The lock file: written in one form, read strictly, and applied to its spec."""
 
 from pathlib import Path, PurePath
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from pydantic import ValidationError
 from support.fit_facts import facts_35b
 from support.locks import COMMIT, SHA, file_of, image_of, lock_of
 from support.specs import MINIMAL, load, spec_text
@@ -57,28 +59,64 @@ def test_a_lock_is_written_beside_its_spec_only_when_it_changed(tmp_path: Path):
     assert [path.name for path in tmp_path.iterdir()] == ["demo.lock.yaml"]
 
 
+def changed(old: str, new: str, **more: Any) -> str:
+    """Return the text of a good lock with one change, as a hand or a merge makes it."""
+    text = dump_lock(lock_of(file_of(**more), images=[image_of()]))
+    assert old in text
+    return text.replace(old, new)
+
+
+GGUF = facts_35b().to_dict()
+
+
 @pytest.mark.parametrize(
-    ("text", "message"),
+    ("text", "line", "message"),
     [
-        ("schema: 2\n", "schema 2, this version reads 1"),
-        ("files: []\n", "schema None"),
-        ("- a\n", "a lock is a mapping"),
-        ("{", "not YAML"),
-        ("schema: 1\nfiles: [{}]\n", "files.0.role: Field required"),
-        ("schema: 1\nsurprise: 1\n", "surprise: Extra inputs are not permitted"),
-        (dump_lock(lock_of(file_of())).replace(COMMIT, "main"), "files.0.commit"),
-        (dump_lock(lock_of(file_of())).replace("size: 1", "size: -1"), "files.0.parts.0.size"),
-        (
-            dump_lock(lock_of(file_of(gguf={"schema": 1, "arch": "x"}))).replace("arch", "arc"),
-            "unknown header fact",
-        ),
+        ("", 1, "the file is empty"),
+        ("schema: 2\n", 1, "schema: is 2, this version reads 1"),
+        ("files: []\n", 1, "schema: is missing, this version reads 1"),
+        ("- a\n", 1, "a list where a mapping must be"),
+        ("{", 2, "not YAML"),
+        ("schema: 1\n<<<<<<< HEAD\nfiles: []\n=======\n", 3, "not YAML"),
+        ("schema: 1\nschema: 1\n", 2, "duplicate key 'schema'"),
+        ("schema: 1\nfiles: [{}]\n", 2, "files.0.role"),
+        ("schema: 1\nsurprise: 1\n", 2, "surprise"),
+        (changed(COMMIT, "main"), 8, "files.0.commit"),
+        (changed("size: 1\n", "size: -1\n"), 17, "files.0.parts.0.size"),
+        (changed("size: 1\n", f"size: {2**62}\n"), 17, "files.0.parts.0.size"),
+        (changed("arch:", "arc:", gguf={"schema": 1, "arch": "x"}), 19, "unknown header fact"),
+        (changed("block_count: 41", "block_count: 9999", gguf=GGUF), 19, "make no sense"),
+        (changed("n_embd: 2048", f"n_embd: {2**62}", gguf=GGUF), 19, "n_embd"),
+        (changed("n_embd: 2048", "n_embd: -1", gguf=GGUF), 19, "n_embd cannot be -1"),
+        (changed("'13.0'", "'thirteen'"), 31, "images.0.platforms.0.cuda"),
+        (changed("'13.0'", "13.0"), 31, "images.0.platforms.0.cuda"),
     ],
 )
-def test_a_lock_that_cannot_be_read_says_where(text, message):
+def test_a_lock_that_cannot_be_read_says_where(text, line, message):
     with pytest.raises(LockBroken) as caught:
         parse_lock(text, PATH)
-    assert message in caught.value.message
-    assert "demo.lock.yaml" in caught.value.message
+    problem = caught.value.problems[0]
+    assert (str(problem.file), problem.line) == ("demo.lock.yaml", line)
+    assert message in str(problem)
+    assert "lock --upgrade" in (caught.value.hint or "")
+
+
+@pytest.mark.parametrize(
+    ("lock", "kind"),
+    [
+        (lambda: lock_of(file_of(), file_of(size=2)), "file"),
+        (lambda: lock_of(images=[image_of(), image_of(cuda=None)]), "image"),
+    ],
+)
+def test_a_fact_that_stands_there_twice_is_refused(lock, kind):
+    with pytest.raises(ValidationError, match=f"the {kind} .* stands there twice"):
+        lock()
+
+
+def test_a_commit_that_looks_like_a_number_stays_text():
+    commit = "12e4" + "0" * 36
+    text = changed(COMMIT, f"'{commit}'")
+    assert parse_lock(dump_lock(parse_lock(text, PATH)), PATH).files[0].commit == commit
 
 
 def test_the_spec_gets_exact_size_digest_and_commit():
