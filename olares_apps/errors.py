@@ -124,7 +124,14 @@ class SpecError(OlappsError):
 
 
 class RenderError(OlappsError):
-    """A template or a value that does not give a chart."""
+    """A template or a value that does not give a chart.
+
+    ``field`` is the dotted path of the spec's field that is at fault, where one is.
+    """
+
+    def __init__(self, message: str, *, field: str | None = None, hint: str | None = None) -> None:
+        self.field = field
+        super().__init__(message, hint=hint)
 
 
 class ArchiveError(OlappsError):

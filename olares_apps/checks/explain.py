@@ -10,6 +10,7 @@ from olares_apps.checks.table import RULES, get_rule
 __all__ = ["explain", "rules_page"]
 
 _TITLES: Final = {
+    Group.SPEC: "Spec",
     Group.DATA: "Chart and manifest",
     Group.OBJECTS: "Templates and objects",
     Group.RUNTIME: "Start and run",

@@ -16,6 +16,8 @@ __all__ = ["Applies", "Found", "Group", "Rule", "RuleBook"]
 class Group(StrEnum):
     """What a rule looks at."""
 
+    SPEC = "spec"
+    """A spec that cannot be used, so that there is no chart."""
     DATA = "data"
     """Chart.yaml, values.yaml, the manifest and the layout of the chart."""
     OBJECTS = "objects"
@@ -32,6 +34,11 @@ class Group(StrEnum):
     """Whether the app can start, load and stay: probes, memory, images, drivers."""
     TOOL = "tool"
     """Findings of other programs, where the machine has them."""
+
+    @property
+    def is_of_charts(self) -> bool:
+        """Say whether its rules are asked about one chart at a time."""
+        return self not in (Group.SPEC, Group.FLEET)
 
 
 class Applies(StrEnum):
@@ -80,9 +87,9 @@ class Rule:
 
     ``id`` keeps its meaning for ever once released. ``reason`` says in one line what breaks;
     ``source`` is where the rule is known from. ``blocks_install`` says that a device refuses
-    the chart or that the app never appears on it. ``check`` takes a ``ChartContext``, or a
-    ``Fleet`` for rules of the group fleet, and yields everything that it finds; it must end
-    without an error on any input.
+    the chart or that the app never appears on it. ``check`` takes a ``ChartContext``, a
+    ``Fleet`` for rules of the group fleet, or a ``Refused`` for those of the group spec, and
+    yields everything that it finds; it must end without an error on any input.
     """
 
     id: str

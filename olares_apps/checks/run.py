@@ -7,12 +7,13 @@ from typing import Any, Final
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.documents import Unreadable
 from olares_apps.checks.fleet import Fleet
+from olares_apps.checks.refused import Refused
 from olares_apps.checks.rule import Applies, Found, Group, Rule
 from olares_apps.checks.table import RULES, get_rule
 from olares_apps.errors import UsageError
 from olares_apps.findings import Finding, Severity
 
-__all__ = ["Lowered", "lower", "merge", "run_fleet", "run_rules"]
+__all__ = ["Lowered", "lower", "merge", "run_fleet", "run_refused", "run_rules"]
 
 MOST_PER_RULE: Final = 50
 """Findings of one rule in one chart; a chart with more has one cause."""
@@ -35,7 +36,7 @@ def run_rules(
 ) -> list[Finding]:
     """Return everything that the rules find in a chart, worst first, then by file and line.
 
-    ``select`` names the rules to run (default: all but those of the groups fleet and tool),
+    ``select`` names the rules to run (default: all of charts but those of the group tool),
     ``groups`` narrows them, ``severities`` are those that a workspace changed. Raises
     UnknownName for a rule that does not exist.
     """
@@ -52,13 +53,26 @@ def run_rules(
 
 def run_fleet(fleet: Fleet, *, severities: Mapping[str, Lowered] | None = None) -> list[Finding]:
     """Return what the rules of the group fleet find in several charts beside each other."""
+    return _run_group(Group.FLEET, fleet, severities or {})
+
+
+def run_refused(
+    refused: Refused, *, severities: Mapping[str, Lowered] | None = None
+) -> list[Finding]:
+    """Return what is to be said of a spec that has no chart."""
+    return _run_group(Group.SPEC, refused, severities or {})
+
+
+def _run_group(
+    group: Group, subject: Fleet | Refused, severities: Mapping[str, Lowered]
+) -> list[Finding]:
     found = [
         _finding(rule, None, item)
         for rule in RULES.values()
-        if rule.group is Group.FLEET
-        for item in rule.check(fleet)
+        if rule.group is group
+        for item in rule.check(subject)
     ]
-    return _sorted(lower(found, severities or {}))
+    return _sorted(lower(found, severities))
 
 
 def _selected(select: Collection[str] | None, groups: Collection[Group] | None) -> Iterable[Rule]:
@@ -66,8 +80,8 @@ def _selected(select: Collection[str] | None, groups: Collection[Group] | None) 
     if groups is not None:
         rules = [rule for rule in rules if rule.group in groups]
     elif select is None:
-        rules = [rule for rule in rules if rule.group not in (Group.FLEET, Group.TOOL)]
-    return [rule for rule in rules if rule.group is not Group.FLEET]
+        rules = [rule for rule in rules if rule.group is not Group.TOOL]
+    return [rule for rule in rules if rule.group.is_of_charts]
 
 
 def _findings(rule: Rule, context: ChartContext) -> list[Finding]:

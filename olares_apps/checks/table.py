@@ -24,6 +24,7 @@ from olares_apps.checks.rules import (
     pictures,
     pods,
     recipes,
+    refusals,
     replicas,
     resources,
     runtime,
@@ -39,6 +40,7 @@ from olares_apps.errors import UnknownName
 __all__ = ["RULES", "get_rule"]
 
 _BOOKS: Final = (
+    refusals,
     layout,
     versions,
     manifest,

@@ -41,8 +41,11 @@ def _is_this_machine(address: str) -> bool:
 
 
 def stray_charts(bench: Workbench, specs: Sequence[LoadedSpec]) -> list[str]:
-    """Return the folders of rendered charts whose app none of ``specs``, all there are, has."""
-    known = {loaded.spec.app for loaded in specs}
+    """Return the folders of rendered charts whose app no spec has.
+
+    ``specs`` are all that can be used; what a broken one is called counts too.
+    """
+    known = {loaded.spec.app for loaded in specs} | bench.workspace.apps.keys()
     name = bench.workspace.config.workspace.charts
     return [
         f"{name}/{generation.name}/{path.parent.name}"

@@ -81,9 +81,14 @@ def command(
     done = [check_paths(paths, tools=tools)] if paths else []
     if specs or not paths:
         bench = open_workbench(root)
-        selected = bench.select(specs, hardware=hardware)
+        selected, refused = bench.sort_out(specs, hardware=hardware)
         found = check_specs(
-            bench, selected, bench.wanted(generations), tools=tools, everything=not specs
+            bench,
+            selected,
+            bench.wanted(generations),
+            refused=refused,
+            tools=tools,
+            everything=not specs,
         )
         if output == "github":
             found = replace(found, findings=[_located(f, bench.charts) for f in found.findings])

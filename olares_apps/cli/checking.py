@@ -4,26 +4,28 @@ import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePath
 
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.fleet import Fleet
 from olares_apps.checks.images import recipe_facts
+from olares_apps.checks.refused import Refused
 from olares_apps.checks.rule import Group
-from olares_apps.checks.run import Lowered, merge, run_fleet, run_rules
+from olares_apps.checks.run import Lowered, lower, merge, run_fleet, run_refused, run_rules
 from olares_apps.checks.source import read_source
-from olares_apps.checks.table import RULES
+from olares_apps.checks.table import RULES, get_rule
 from olares_apps.checks.tools import SystemTools, Tools
 from olares_apps.cli.belongings import own_icons, stray_charts
 from olares_apps.cli.pool import fan_out
 from olares_apps.cli.workbench import Workbench
-from olares_apps.errors import CheckFailed, UsageError
+from olares_apps.errors import CheckFailed, OlappsError, UsageError
 from olares_apps.findings import Finding, Severity
 from olares_apps.generations import Generation, OlaresVersion
 from olares_apps.hardware import load_profile
 from olares_apps.render.chart import ChartTree
-from olares_apps.spec.config import SeverityChange
+from olares_apps.spec.config import CONFIG_FILE, SeverityChange
 from olares_apps.spec.loader import LoadedSpec
+from olares_apps.spec.toml_source import config_fault
 
 __all__ = ["Checked", "check_paths", "check_specs", "install_lint", "publish_gate"]
 
@@ -42,25 +44,34 @@ def check_specs(
     specs: Sequence[LoadedSpec],
     generations: Sequence[Generation],
     *,
+    refused: Sequence[Refused] = (),
     tools: bool,
     everything: bool = False,
 ) -> Checked:
     """Check the charts of specs, and all of them beside each other.
 
-    ``everything`` says that ``specs`` are all of the workspace, so that charts of no spec can
-    be told. With ``tools`` the real Helm, the Kubernetes schemas and the device's own linter
-    take part where the machine has them. Raises what rendering raises.
+    ``refused`` are specs that could not be used already; what cannot be rendered joins them.
+    ``everything`` says that all of the workspace are there, so that charts of no spec can be
+    told. With ``tools`` the real Helm, the Kubernetes schemas and the device's own linter take
+    part where the machine has them. Raises WorkspaceError for severities that must not be.
     """
     changes = bench.workspace.config.checks.severity
+    lowered = _lowered(changes)
+    _refuse_changes(bench.workspace.root, changes)
     system = SystemTools() if tools else None
 
-    def check(loaded: LoadedSpec) -> list[Finding]:
-        charts = [chart for _, chart in bench.charts_of(loaded, generations)]
-        return _check(bench, loaded, charts, system)
+    def check(loaded: LoadedSpec) -> tuple[int, list[Finding]]:
+        try:
+            charts = [chart for _, chart in bench.charts_of(loaded, generations)]
+            return len(charts), _check(bench, loaded, charts, system)
+        except OlappsError as error:
+            return 0, run_refused(bench.refused(loaded.name, error), severities=lowered)
 
-    findings = _about_the_machine(item for found in fan_out(check, specs) for item in found)
+    results = fan_out(check, specs)
+    findings = [item for one in refused for item in run_refused(one, severities=lowered)]
+    findings += _about_the_machine(item for _, found in results for item in found)
     findings += _check_fleet(bench, specs, changes, everything=everything)
-    return Checked(findings, len(specs) * len(generations), _silenced(changes))
+    return Checked(findings, sum(charts for charts, _ in results), _silenced(changes))
 
 
 def check_paths(paths: Sequence[Path], *, tools: bool) -> Checked:
@@ -208,8 +219,7 @@ def _is_about_the_machine(finding: Finding) -> bool:
 
 
 def _groups(tools: bool) -> list[Group]:
-    left_out = {Group.FLEET} if tools else {Group.FLEET, Group.TOOL}
-    return [group for group in Group if group not in left_out]
+    return [group for group in Group if group.is_of_charts and (tools or group is not Group.TOOL)]
 
 
 def _lowered(changes: Mapping[str, SeverityChange]) -> dict[str, Lowered]:
@@ -218,6 +228,20 @@ def _lowered(changes: Mapping[str, SeverityChange]) -> dict[str, Lowered]:
         for name, change in changes.items()
         if change.level != "off"
     }
+
+
+def _refuse_changes(root: Path, changes: Mapping[str, SeverityChange]) -> None:
+    """Raise WorkspaceError, with its line, for a change that names no rule or raises one."""
+    for name, change in changes.items():
+        try:
+            get_rule(name)
+            lower((), _lowered({name: change}))
+        except UsageError as error:
+            data = (root / CONFIG_FILE).read_bytes()
+            field = ("checks", "severity", name)
+            raise config_fault(
+                data, PurePath(CONFIG_FILE), field, error.message, hint=error.hint
+            ) from None
 
 
 def _silenced(changes: Mapping[str, SeverityChange]) -> dict[str, str]:

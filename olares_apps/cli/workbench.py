@@ -6,9 +6,17 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from olares_apps.checks.refused import Refused
 from olares_apps.cli.stores import workspace_root
 from olares_apps.engines.registry import get_engine, spec_model
-from olares_apps.errors import Problem, RenderError, SpecError, UnknownName, nearest
+from olares_apps.errors import (
+    OlappsError,
+    Problem,
+    RenderError,
+    SpecError,
+    UnknownName,
+    nearest,
+)
 from olares_apps.fit.verdict import MIB, Thresholds
 from olares_apps.generations import GENERATIONS, Generation, get_generation
 from olares_apps.hardware import load_profile, profile_names
@@ -69,11 +77,38 @@ class Workbench:
 
         Raises UnknownName, and SpecError for a spec or a variant that is broken.
         """
-        found = self.workspace.select(names)
         if hardware is not None:
             load_profile(hardware)
-            found = [variant_of(loaded, hardware, facts=all_facts) for loaded in found]
-        return [self.with_recipe(loaded) for loaded in found]
+        return [self._ready(loaded, hardware) for loaded in self.workspace.select(names)]
+
+    def sort_out(
+        self, names: Sequence[str], *, hardware: str | None = None
+    ) -> tuple[list[LoadedSpec], list[Refused]]:
+        """Return the specs that :meth:`select` would give, and those that it would refuse.
+
+        Raises UnknownName.
+        """
+        if hardware is not None:
+            load_profile(hardware)
+        specs, broken = self.workspace.sort_out(names)
+        refused = [self.refused(name, error) for name, error in broken.items()]
+        ready = []
+        for loaded in specs:
+            try:
+                ready.append(self._ready(loaded, hardware))
+            except OlappsError as error:
+                refused.append(self.refused(loaded.name, error))
+        return ready, refused
+
+    def refused(self, name: str, error: OlappsError) -> Refused:
+        """Return what checks say of the spec called ``name``, which ends in an error."""
+        folder = self.workspace.config.workspace.specs
+        return Refused(self.workspace.app_of(name), f"{folder}/{name}.yaml", error)
+
+    def _ready(self, loaded: LoadedSpec, hardware: str | None) -> LoadedSpec:
+        if hardware is not None:
+            loaded = variant_of(loaded, hardware, facts=all_facts)
+        return self.with_recipe(loaded)
 
     def recipe(self, loaded: LoadedSpec) -> "LoadedRecipe | None":
         """Return the image recipe that a spec names, None when it names none.
@@ -190,8 +225,8 @@ class Workbench:
             return (self.workspace.root / path).read_bytes().decode()
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
-            problem = Problem(f"names the file {path}, which cannot be read: {reason}", loaded.path)
-            raise SpecError([problem]) from None
+            problem = Problem(f"names the file {path}, which cannot be read: {reason}", value=path)
+            raise loaded.located(SpecError([problem])) from None
 
 
 def open_workbench(root: Path | None = None) -> Workbench:

@@ -132,6 +132,7 @@ def _fetch(settings: ContainerSettings, size: int | None) -> EngineFetch:
         raise RenderError(
             "the server downloads model.repos, but no variable of engine.cache_env points below "
             f"{MODEL_FOLDER}: the model would be lost at every restart",
+            field="engine.cache_env",
             hint=f"set HF_HOME to {MODEL_FOLDER}/huggingface, or what this server reads",
         )
     return EngineFetch(size=size, env=settings.cache_env)

@@ -39,51 +39,60 @@ def stored_files(files: Sequence[ModelFile]) -> tuple[StoredFile, ...]:
 
     Raises RenderError when two files would lie in one place or a name cannot be stored.
     """
-    stored = [item for file in files for item in _parts(file)]
     seen: dict[str, StoredFile] = {}
-    for item in stored:
-        if item.path in seen:
-            raise RenderError(
-                f"model files {seen[item.path].remote} and {item.remote} of {item.repo} would both "
-                f"be stored as {item.path}",
-                hint="give one of them another name with stored_as",
-            )
-        seen[item.path] = item
-    return tuple(stored)
+    for index, file in enumerate(files):
+        for item in _parts(file, f"model.files.{index}"):
+            if item.path in seen:
+                raise RenderError(
+                    f"model files {seen[item.path].remote} and {item.remote} of {item.repo} would "
+                    f"both be stored as {item.path}",
+                    field=f"model.files.{index}",
+                    hint="give one of them another name with stored_as",
+                )
+            seen[item.path] = item
+    return tuple(seen.values())
 
 
-def _parts(file: ModelFile) -> Iterator[StoredFile]:
+def _parts(file: ModelFile, field: str) -> Iterator[StoredFile]:
+    """Yield the stored files of one entry; ``field`` is its place in the spec."""
     target = file.stored_as or file.file
     found, kept = _PART.fullmatch(file.file), _PART.fullmatch(target)
     if not found:
-        yield _stored(file, file.file, target, first=True)
+        yield _stored(file, field, file.file, target, first=True)
         return
     if not kept or kept["number"] != found["number"] or kept["count"] != found["count"]:
         raise RenderError(
             f"stored_as {target} must end like {file.file}: the server finds the other parts of a "
-            "split model by that ending"
+            "split model by that ending",
+            field=f"{field}.stored_as",
         )
     if int(found["number"]) != 1:
         raise RenderError(
             f"{file.file} is part {int(found['number'])} of {int(found['count'])}",
-            hint="name the first part; the others follow from it",
+            field=f"{field}.file",
+            hint=f"name the first part, {found['stem']}00001-of-{found['count']}.gguf; the others "
+            "follow from it",
         )
     if int(found["count"]) > _MOST_PARTS:
         raise RenderError(
             f"{file.file} has {int(found['count'])} parts, limit {_MOST_PARTS}",
+            field=f"{field}.file",
             hint="the list of files goes to the download in one variable, which has a size limit",
         )
     for number in range(1, int(found["count"]) + 1):
         ending = f"{number:05}-of-{found['count']}.gguf"
-        yield _stored(file, found["stem"] + ending, kept["stem"] + ending, first=number == 1)
+        yield _stored(file, field, found["stem"] + ending, kept["stem"] + ending, first=number == 1)
 
 
-def _stored(file: ModelFile, remote: str, target: str, *, first: bool) -> StoredFile:
+def _stored(file: ModelFile, field: str, remote: str, target: str, *, first: bool) -> StoredFile:
     if _SEPARATOR in remote + target:
-        raise RenderError(f"model file {remote!r} holds '|', which the download cannot handle")
+        raise RenderError(
+            f"model file {remote!r} holds '|', which the download cannot handle", field=field
+        )
     if target.endswith(_RESERVED):
         raise RenderError(
             f"model file {target} has an ending that the download keeps for itself",
+            field=field,
             hint="give it another name with stored_as",
         )
     folder = f"{file.repo.replace('/', '--')}/{file.revision.replace('/', '--')}"

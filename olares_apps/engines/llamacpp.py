@@ -215,7 +215,9 @@ class LlamaCpp(Engine[LlamaCppSettings]):
         target, mmproj, drafter = (_only(files, role) for role in ("target", "mmproj", "drafter"))
         if target is None:
             raise RenderError(
-                "llamacpp needs a model file", hint="add one with role target to model.files"
+                "llamacpp needs a model file",
+                field="model.files",
+                hint="add one with role target to model.files",
             )
         flavour = flavour_of(settings.build_name, settings.flavour)
         spelling = spelling_of(settings.build_name)
@@ -305,6 +307,7 @@ def _only(files: Sequence[StoredFile], role: str) -> StoredFile | None:
     if len(names) > 1:
         raise RenderError(
             f"llamacpp takes one model file of role {role}, found {len(names)}",
+            field="model.files",
             hint="give further files the role extra",
         )
     return found[0] if found else None

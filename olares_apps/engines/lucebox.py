@@ -151,6 +151,7 @@ def _only(files: Sequence[StoredFile], role: str) -> StoredFile:
     if len(found) != 1:
         raise RenderError(
             f"lucebox takes one model file of role {role}, found {len(found)}",
+            field="model.files",
             hint=f"name it in model.files with the role {role}; give further files the role extra",
         )
     return found[0]

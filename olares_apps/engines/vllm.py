@@ -58,6 +58,7 @@ class Vllm(Engine[VllmSettings]):
         if target is None:
             raise RenderError(
                 "vllm needs a model",
+                field="model",
                 hint="name its repository in model.repos, or its files in model.files",
             )
         drafter = _source(spec, files, "drafter")
@@ -135,6 +136,7 @@ def _source(spec: AppSpec[VllmSettings], files: Sequence[StoredFile], role: str)
         named = [item.repo for item in repos] + sorted(places)
         raise RenderError(
             f"vllm takes one model of role {role}, found {len(named)}: {', '.join(named)}",
+            field="model",
             hint="give what belongs to no model the role extra",
         )
     if repos:
@@ -233,6 +235,7 @@ def _speculative(line: Arguments, settings: VllmSettings, drafter: _Source | Non
             raise RenderError(
                 f"the model has the drafter {drafter.name}, but engine.speculative is not set: "
                 "the server would never draft with it",
+                field="model",
                 hint="set engine.speculative or remove the drafter",
             )
         return

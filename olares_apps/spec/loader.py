@@ -40,7 +40,7 @@ class LoadedSpec:
         return self.path.stem
 
     def located(self, error: SpecError) -> SpecError:
-        """Return the error with file, line and column for problems that name only a field.
+        """Return the error with file, line and column for problems with a field or a value.
 
         Such problems come from steps after loading, which do not know the file.
         """
@@ -49,17 +49,18 @@ class LoadedSpec:
     def refused(self, error: RenderError) -> SpecError:
         """Return what an engine or a template refuses as an error with file and line.
 
-        Such a message begins with the field that it is about, or with none.
+        The field that it is about is stated, or begins the message.
         """
         found = _FIELD.match(error.message)
-        field = found[0] if found else None
+        field = error.field or (found[0] if found else None)
         message = error.message.removeprefix(field or "").lstrip(" :")
         return self.located(SpecError([Problem(message, field=field, hint=error.hint)]))
 
     def _place(self, problem: Problem) -> Problem:
-        if problem.line is not None or not problem.field:
+        if problem.line is not None or not (problem.field or problem.value):
             return replace(problem, file=problem.file or self.path)
-        path = tuple(int(p) if p.isdecimal() else p for p in problem.field.split("."))
+        steps = problem.field.split(".") if problem.field else ()
+        path = tuple(int(p) if p.isdecimal() else p for p in steps)
         spot = self.positions.inside(path, problem.value) if problem.value else None
         spot = spot or self.positions.nearest(path)
         return replace(problem, file=self.path, line=spot.line, column=spot.column)

@@ -14,7 +14,7 @@ from olares_apps.spec.config import WorkspaceConfig
 from olares_apps.spec.positions import FieldPath, Spot
 from olares_apps.spec.translate import problems_of
 
-__all__ = ["read_config"]
+__all__ = ["config_fault", "read_config"]
 
 _HEADER: Final = re.compile(r"\s*\[\[?([^\]]+)\]\]?\s*(?:#.*)?")
 _ENTRY: Final = re.compile(r"""\s*([\w."'-]+)\s*=\s*(.*?)\s*""")
@@ -40,6 +40,17 @@ def read_config(data: bytes, path: PurePath) -> WorkspaceConfig:
     except ValidationError as error:
         found = problems_of(error, values, _TomlPlaces(text), path, WorkspaceConfig)
         raise _refused(*found) from None
+
+
+def config_fault(
+    data: bytes, path: PurePath, field: tuple[str, ...], message: str, *, hint: str | None = None
+) -> WorkspaceError:
+    """Return the refusal of a field that reads well but means nothing, with its line.
+
+    ``data`` is the content of the file that :func:`read_config` took.
+    """
+    spot = _TomlPlaces(data.decode("utf-8-sig", "replace")).nearest(field)
+    return WorkspaceError(str(Problem(message, path, spot.line, spot.column)), hint=hint)
 
 
 def _refused(*problems: Problem) -> WorkspaceError:

@@ -49,22 +49,36 @@ class Workspace:
         path: str = getattr(self.config.workspace, name)
         return self.root / path
 
-    def select(self, names: Sequence[str] = (), *, keep_going: bool = False) -> list[LoadedSpec]:
+    def select(self, names: Sequence[str] = ()) -> list[LoadedSpec]:
         """Return the specs of these names, or all of them when none is given.
 
         A name is a spec name or an app name; each spec comes once, in the order asked for.
         Raises UnknownName with a suggestion, and SpecError with the problems of every selected
-        spec that is broken. With ``keep_going``, broken specs are left out instead, unless
-        nothing is left: ``broken`` tells which.
+        spec that is broken.
+        """
+        found, broken = self.sort_out(names)
+        if broken:
+            problems = dict.fromkeys(p for error in broken.values() for p in error.problems)
+            raise SpecError(list(problems))
+        return found
+
+    def sort_out(
+        self, names: Sequence[str] = ()
+    ) -> tuple[list[LoadedSpec], Mapping[str, SpecError]]:
+        """Return the usable specs of these names, or of all, and the errors of the others.
+
+        Raises UnknownName with a suggestion.
         """
         wanted = [self._resolve(name) for name in names] or sorted({*self.specs, *self.broken})
         wanted = list(dict.fromkeys(wanted))
-        errors = [self.broken[name] for name in wanted if name in self.broken]
-        found = [self.specs[name] for name in wanted if name in self.specs]
-        if errors and not (keep_going and found):
-            problems = dict.fromkeys(p for error in errors for p in error.problems)
-            raise SpecError(list(problems))
-        return found
+        return (
+            [self.specs[name] for name in wanted if name in self.specs],
+            {name: self.broken[name] for name in wanted if name in self.broken},
+        )
+
+    def app_of(self, name: str) -> str:
+        """Return the app of a spec, also of a broken one; the spec's name when it says none."""
+        return next((app for app, spec in self.apps.items() if spec == name), name)
 
     def _resolve(self, name: str) -> str:
         if name in self.specs or name in self.broken:

@@ -74,7 +74,8 @@ def test_a_broken_spec_hides_no_other(tmp_path: Path) -> None:
         ("apps/worse.yaml", 2),
     ]
     assert [item.name for item in loaded.select(["good"])] == ["good"]
-    assert [item.name for item in loaded.select(keep_going=True)] == ["good"]
+    usable, broken = loaded.sort_out()
+    assert ([item.name for item in usable], list(broken)) == (["good"], ["bad", "worse"])
     with pytest.raises(SpecError) as caught:
         loaded.select()
     assert caught.value.problems == loaded.problems
@@ -85,8 +86,8 @@ def test_a_broken_spec_answers_to_its_app_name_too(tmp_path: Path) -> None:
     loaded = workspace(tmp_path, {"apps/x.yaml": broken, "apps/y.yaml": spec("y")})
     with pytest.raises(SpecError, match=r"engine\.ctx"):
         loaded.select(["appbad"])
-    with pytest.raises(SpecError, match=r"engine\.ctx"):
-        loaded.select(["appbad"], keep_going=True)
+    assert list(loaded.sort_out(["appbad"])[1]) == ["x"]
+    assert (loaded.app_of("x"), loaded.app_of("y")) == ("appbad", "appy")
 
 
 @pytest.mark.parametrize(

@@ -25,8 +25,10 @@ NOT_BY_MUTATION: Final[dict[str, str]] = {
             "fleet-title",
             "icon-missing",
             "model-path-collision",
+            "spec-invalid",
         ),
-        "takes several charts, or a workspace: test_fleet.py, test_workspace_checks.py",
+        "takes several charts, or a workspace: test_fleet.py, test_workspace_checks.py, "
+        "test_broken_specs.py",
     ),
     **dict.fromkeys(
         ("image-exists", "lock-stale", "model-file", "model-fits", "mtp-head"),
