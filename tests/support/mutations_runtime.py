@@ -24,6 +24,7 @@ from support.mutation import (
     png,
     swap,
     swaps,
+    vllm_arguments,
 )
 from support.recipes import recipe
 
@@ -46,6 +47,8 @@ MUTATIONS: Final[dict[str, Mutation]] = {
         ),
     ),
     # GPU and runtime
+    "gpu-share-exceeds-card": Mutation(vllm_chart, swap(DEPLOYMENT, '"0.90"', '"0.99"')),
+    "gpu-count": Mutation(vllm_chart, vllm_arguments("--tensor-parallel-size", "2")),
     "gpu-annotation": Mutation(
         flagship, drop(DEPLOYMENT, "applications.app.bytetrade.io/gpu-inject")
     ),

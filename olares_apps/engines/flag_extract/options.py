@@ -18,6 +18,8 @@ _SIZES = frozenset(
 _OPAQUE = frozenset(("ModelConfig", "ParallelConfig", "LoadConfig"))
 # Literals joined with str in the source, but looked up in a closed registry all the same.
 _CLOSED = frozenset(("quantization", "kv_cache_dtype", "cache_dtype"))
+# Enums that a validator of the same class looks up by upper-case name (vllm/config/attention.py).
+_BY_NAME = frozenset(("AttentionBackendEnum",))
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +58,8 @@ def option_of(field: str, annotation: ast.expr, index: SourceIndex) -> Option:
         return Option(ValueForm.FLOAT)
     if "dict" in names and names <= {"dict", "None"}:
         return Option(ValueForm.JSON, shape=_mapping_shape(field))
-    return Option(ValueForm.STRING, _enum_names(names, index))
+    form = ValueForm.NAME if names & _BY_NAME and "str" not in names else ValueForm.STRING
+    return Option(form, _enum_names(names, index))
 
 
 def _mapping_shape(field: str) -> str | None:

@@ -23,6 +23,8 @@ class ValueForm(StrEnum):
     """Any text; ``values``, when given, are known ones, not the only ones."""
     ENUM = "enum"
     """One of ``values``."""
+    NAME = "name"
+    """One of ``values`` in any case, or ``auto``: a Python enum that is looked up by name."""
     LIST = "list"
     """Comma-separated items, or several arguments where ``many``; of ``values`` if given."""
     JSON = "json"

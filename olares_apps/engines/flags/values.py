@@ -100,6 +100,15 @@ def _word(flag: Flag, value: str, table: FlagTable) -> Iterator[ValueFault]:
         yield _not_allowed(flag, value, table)
 
 
+def _name(flag: Flag, value: str, table: FlagTable) -> Iterator[ValueFault]:
+    if not _is_name(value, flag.values):
+        yield _not_allowed(flag, value, table)
+
+
+def _is_name(value: str, names: tuple[str, ...]) -> bool:
+    return value.upper() in names or value.lower() == "auto"
+
+
 def _items(flag: Flag, value: str, table: FlagTable) -> Iterator[ValueFault]:
     if not flag.values:
         return
@@ -240,8 +249,11 @@ def _like(word: str, words: tuple[str, ...]) -> str | None:
 
 
 def _is_word(word: str, key: JsonKey) -> bool:
-    # Enums with numbers are Python enums that vLLM looks up by upper-case name.
-    return word in key.values or (bool(key.numbers) and word.upper() in key.values)
+    # Enums of upper-case names are Python enums that vLLM looks up by name.
+    is_enum = all(value.isupper() for value in key.values)
+    if key.numbers:  # the words of such enums have no "auto"
+        return word.upper() in key.values
+    return word in key.values or (is_enum and _is_name(word, key.values))
 
 
 def _dotted(
@@ -298,6 +310,7 @@ _JUDGES: Mapping[ValueForm, Callable[[Flag, str, FlagTable], Iterator[ValueFault
     ValueForm.SIZE: _size,
     ValueForm.FLOAT: _decimal,
     ValueForm.ENUM: _word,
+    ValueForm.NAME: _name,
     ValueForm.LIST: _items,
     ValueForm.JSON: _json,
     ValueForm.PAIR: _pair,
