@@ -14,7 +14,7 @@ from olares_apps.checks.launch import Server
 from olares_apps.checks.places import line_of_piece
 from olares_apps.checks.rule import Found
 from olares_apps.checks.shape import as_maps, as_text, dig
-from olares_apps.checks.wording import CUT, is_exempt
+from olares_apps.checks.wording import CUT, is_exempt, narrow
 from olares_apps.checks.workloads import of_kind
 from olares_apps.findings import Severity
 from olares_apps.spec.loader import free_texts
@@ -38,13 +38,15 @@ _KV_TYPE: Final = re.compile(
 
 
 @lru_cache(maxsize=512)
-def _claims(text: str) -> tuple[str, ...]:
+def _claims(text: str) -> tuple[tuple[str, str], ...]:
     """Return the clauses of a text that hold a number and state something of the present.
 
-    Kept, because the charts of all generations carry the same texts.
+    Each comes as it is read, with narrow digits, and as it is written. Kept, because the charts
+    of all generations carry the same texts.
     """
     pieces = (piece[:_LONGEST_CLAUSE] for piece in CUT.split(text) if _DIGIT.search(piece))
-    return tuple(piece for piece in pieces if not is_exempt(piece))
+    read = ((narrow(piece), piece) for piece in pieces)
+    return tuple(both for both in read if not is_exempt(both[0]))
 
 
 def quant_labels(text: str) -> list[str]:
@@ -56,11 +58,13 @@ def quant_labels(text: str) -> list[str]:
 class Clause:
     """A piece of text that states something.
 
+    ``text`` is as it is read, ``written`` as it stands in the file, of the same length.
     ``field`` is the dotted path of its text; ``path`` the same in steps. ``is_title`` texts are
     so short that any number in them is a claim.
     """
 
     text: str
+    written: str
     field: str
     path: tuple[str | int, ...]
     file: str
@@ -83,8 +87,8 @@ class Prose:
         found: list[Clause] = []
         for file, path, text, is_title in self._texts():
             name = _dotted(path)
-            for piece in _claims(text[:_MOST_CHARACTERS]):
-                found.append(Clause(piece, name, path, file, is_title))
+            for piece, written in _claims(text[:_MOST_CHARACTERS]):
+                found.append(Clause(piece, written, name, path, file, is_title))
                 if len(found) >= _MOST_CLAUSES:
                     return found
         return found
@@ -110,8 +114,12 @@ class Prose:
                 continue
             yield file, steps, text, False
 
-    def found(self, clause: Clause, piece: str, message: str, hint: str = "") -> Found:
-        """Return a contradiction with its place."""
+    def found(
+        self, clause: Clause, piece: str, message: str, hint: str = "", *, is_sure: bool = True
+    ) -> Found:
+        """Return a contradiction with its place; one that is not sure is a warning."""
+        at = max(0, clause.text.find(piece))
+        piece = clause.written[at : at + len(piece)]
         loaded = self.context.spec
         if loaded is not None:
             spot = loaded.positions.inside(clause.path, piece) or loaded.positions.nearest(
@@ -125,7 +133,7 @@ class Prose:
             clause.file,
             line,
             hint or "write the value of the configuration, or a placeholder",
-            self.severity,
+            self.severity if is_sure else Severity.WARNING,
         )
 
     # Facts
@@ -137,15 +145,23 @@ class Prose:
 
     @cached_property
     def contexts(self) -> frozenset[int]:
-        """Return every number of tokens that a text may give as a context length."""
+        """Return every number of tokens that a text may give as the context of the server."""
         known = {server.ctx for server in self.servers if server.ctx}
         known |= {ctx // n for s in self.servers if (ctx := s.ctx) and (n := s.parallel) and n > 1}
-        if self.context.spec:
-            spec = self.context.spec.spec
-            known.add(spec.model.native_ctx)
-            known |= {record.ctx for record in spec.bench}
-            known |= {r.protocol.filled_ctx for r in spec.bench if r.protocol.filled_ctx}
         return frozenset(known)
+
+    @cached_property
+    def measured_contexts(self) -> frozenset[int]:
+        """Return the contexts of the spec's measurements, configured and filled ones."""
+        records = self.context.spec.spec.bench if self.context.spec else ()
+        known = {record.ctx for record in records}
+        return frozenset(known | {r.protocol.filled_ctx for r in records if r.protocol.filled_ctx})
+
+    @cached_property
+    def own_words(self) -> str:
+        """Return what the app and its model are called."""
+        names = [self.context.app, as_text(dig(self.context.manifest, "metadata", "title"))]
+        return " ".join([*names, *(server.alias or "" for server in self.servers)])
 
     @cached_property
     def quants(self) -> frozenset[str]:
@@ -157,7 +173,7 @@ class Prose:
                 names += [file.file, file.quant or ""]
             for repo in model.repos:
                 names += [repo.repo, repo.quant or ""]
-        return frozenset(label for name in names for label in quant_labels(name))
+        return frozenset(label for name in names for label in quant_labels(name.upper()))
 
     @cached_property
     def kv_types(self) -> frozenset[str]:

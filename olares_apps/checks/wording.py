@@ -10,7 +10,17 @@ from dataclasses import dataclass
 from re import Match, Pattern
 from typing import Final
 
-__all__ = ["CUT", "WORDINGS", "Wording", "is_exempt", "matches", "mentions", "number_of"]
+__all__ = [
+    "CUT",
+    "WORDINGS",
+    "Wording",
+    "is_exempt",
+    "matches",
+    "mentions",
+    "names_program",
+    "narrow",
+    "number_of",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +30,11 @@ class Wording:
     ``exempt`` matches what compares or tells history. ``context_before`` and ``context_after``
     stand beside a number of tokens that is a context length, the first one at its end.
     ``native`` is about the model's own limit. Of ``port``, ``speed`` and ``draft`` the one
-    group that matched is the number. ``speculation`` and ``cache`` say what a clause is about.
-    ``size`` has a number and a unit; ``gpu`` says that the GPU's memory is meant.
+    group that matched is the number. ``speculation`` and ``cache`` say what a clause is about,
+    ``measured`` that it tells a measurement, ``api`` that a port is the server's. A quantisation
+    is that of a drafter or projector when ``part_before`` ends before it or ``part_after`` begins
+    behind it. ``size`` has a number and a unit; ``gpu`` and ``host`` say whose memory is meant,
+    ``demand`` that it is asked for.
     """
 
     exempt: Pattern[str]
@@ -35,6 +48,12 @@ class Wording:
     cache: Pattern[str]
     size: Pattern[str]
     gpu: Pattern[str]
+    host: Pattern[str]
+    demand: Pattern[str]
+    measured: Pattern[str]
+    api: Pattern[str]
+    part_before: Pattern[str]
+    part_after: Pattern[str]
 
 
 CUT: Final = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n|(?<=\S) - |(?<=\S) — ")
@@ -76,6 +95,28 @@ _ENGLISH: Final = Wording(
     cache=re.compile(r"\bKV\b|cache", _FLAGS),
     size=re.compile(r"(?<![\w.,-])(\d{1,4}(?:\.\d{1,2})?)\s?(GB|GiB)\b", re.ASCII),
     gpu=re.compile(r"\b(?:GPU|VRAM|video memory|graphics memory)\b", _FLAGS),
+    host=re.compile(r"\b(?:RAM|(?:system|host|main) memory|SSD|disks?|storage)\b", _FLAGS),
+    demand=re.compile(r"\b(?:needs?|requires?|minimum|at least|recommended)\b", _FLAGS),
+    measured=re.compile(
+        r"t/s|tok/s|tokens?/s|\b(?:tokens per second|tps|measure[ds]?|measurements?|benchmark\w*"
+        r"|bench|speed|decod\w+|prefill\w*|filled|tested)\b",
+        _FLAGS,
+    ),
+    api=re.compile(
+        r"\b(?:API|server|endpoint|OpenAI|client|base[ _-]?url|serves?|served|listens?)\b|/v1\b",
+        _FLAGS,
+    ),
+    part_before=re.compile(
+        r"^[\W_]*(?:draft(?:er)?(?: model)?|projector|mmproj)\s*:"
+        r"|\b(?:drafter|draft (?:model|head)|(?:MTP|draft|output) head|head|projector|mmproj"
+        r"|embeddings?)\b\W{1,3}(?:\w+\W{1,3}){0,3}$",
+        _FLAGS,
+    ),
+    part_after=re.compile(
+        r"\W{0,3}(?:quantis\w+ |quantiz\w+ )?(?:MTP |DFlash |draft )?"
+        r"(?:drafter|draft|head|projector|mmproj|embeddings?)\b",
+        _FLAGS,
+    ),
 )
 _PIECE: Final = r"(?:个\s?)?(?:tokens?|词元|令牌)"
 _CHINESE: Final = Wording(
@@ -109,7 +150,8 @@ _CHINESE: Final = Wording(
     draft=re.compile(
         rf"每步(?:最多|至多)?\s*(?:起草|预测|推测|提出|生成)?\s*(\d{{1,2}})\s*{_PIECE}"
         rf"|(?:草稿|起草|推测)(?:长度|深度|数量|步数)?(?:为|是|最多|：|:|=|\s)*(\d{{1,2}})(?![\d.%])"
-        rf"(?:\s*{_PIECE}|(?=[，。；、）)\s]|$))",
+        rf"(?:\s*{_PIECE}|(?=\s*(?:[，。；、）)]|$)))"
+        r"|n[-_ ]?max\s*(?:设)?(?:为|是|：)\s*(\d{1,2})(?![\d.])",
         re.ASCII,
     ),
     speculation=re.compile(r"草稿|起草|推测|投机|多词元预测|每步"),
@@ -120,9 +162,44 @@ _CHINESE: Final = Wording(
         re.ASCII,
     ),
     gpu=re.compile(r"显存"),
+    host=re.compile(r"内存|硬盘|磁盘|存储"),
+    demand=re.compile(r"需要|至少|最低|要求|推荐|建议"),
+    measured=re.compile(r"每秒|实测|测得|测试|速度|基准|跑分|词元/s"),
+    api=re.compile(r"接口|服务|端点|监听|客户端"),
+    part_before=re.compile(
+        r"^[\W_]*(?:草稿模型|起草模型|多模态投影|投影)\s*[：:]"
+        r"|(?:草稿(?:模型|头)?|起草(?:模型|头)|MTP\s?头|投影|嵌入)\s*"
+        r"(?:的)?(?:量化)?(?:为|是|采用|使用|：|:)?\s*$"
+    ),
+    part_after=re.compile(r"\s*(?:量化)?\s*(?:的)?\s*(?:草稿|起草|MTP\s?头|投影|嵌入)"),
 )
 WORDINGS: Final[Mapping[str, Wording]] = {"en-US": _ENGLISH, "zh-CN": _CHINESE}
 """The tables by the locale whose language they are in."""
+
+
+# Programs that people run beside the app; a port or a size next to their name is theirs.
+_PROGRAMS: Final = re.compile(
+    r"\b(?:Open[- ]?WebUI|Ollama|LM Studio|SillyTavern|ComfyUI|Grafana|Prometheus|Redis|Postgres\w*"
+    r"|MySQL|nginx|Jupyter\w*|Home Assistant|n8n|Dify|Lobe ?Chat|AnythingLLM|LibreChat|Qdrant|SSH"
+    r"|Langfuse|LiteLLM|Docker|Portainer|Traefik|Caddy)\b",
+    _FLAGS,
+)
+
+
+def names_program(text: str, *, but: str) -> bool:
+    """Say whether a text names another program; ``but`` are words of the app itself."""
+    return any(found[0].lower() not in but.lower() for found in _PROGRAMS.finditer(text))
+
+
+_NARROW: Final = {
+    wide: wide - 0xFEE0
+    for wide in (*range(0xFF10, 0xFF1A), *range(0xFF21, 0xFF3B), *range(0xFF41, 0xFF5B), 0xFF0E)
+}
+
+
+def narrow(text: str) -> str:
+    """Return a text with full-width digits, letters and points as ASCII, of the same length."""
+    return text if text.isascii() else text.translate(_NARROW)
 
 
 def is_exempt(text: str) -> bool:

@@ -10,12 +10,14 @@ import zlib
 from pathlib import Path
 
 import pytest
+import yaml
 from support.check_charts import DEPLOYMENT, MANIFEST, Chart, plain_chart, plain_legacy_chart
 from support.workspaces import good, olapps
 
 from olares_apps.render.archive import pack
 from olares_apps.render.chart import ChartTree
 
+ROOT = Path(__file__).resolve().parents[2]
 APP, TGZ = "exampleapp", "exampleapp-1.4.2.tgz"
 ANNOTATION = re.compile(r"::(\w+) file=([^,]+?)(?:,line=(\d+))?,title=([\w-]+)[^:]*::(.*)")
 # The command with a bound on its memory: what a bomb needs beyond it ends in a MemoryError.
@@ -78,6 +80,29 @@ class TestPlaces:
         (found,) = annotations(TGZ, cwd=tmp_path)
         assert found[1] == TGZ
         assert found[4].startswith(f"archive {TGZ} is truncated")
+
+
+class TestShippedCharts:
+    """The project's own charts, as somebody who has only the charts sees them."""
+
+    def test_as_folders_they_have_no_finding(self):
+        outcome = good("check", "charts", "--no-tools", cwd=ROOT)
+        assert "24 charts checked: no findings" in outcome.out
+
+    def test_as_archives_they_have_no_finding(self, tmp_path):
+        for path in sorted((ROOT / "charts").glob("*/*/Chart.yaml")):
+            files = {
+                file.relative_to(path.parent).as_posix(): file.read_bytes()
+                for file in path.parent.rglob("*")
+                if file.is_file()
+            }
+            version = yaml.safe_load(files["Chart.yaml"])["version"]
+            chart = ChartTree(path.parent.name, version, path.parent.parent.name, files)
+            folder = tmp_path / chart.generation
+            folder.mkdir(exist_ok=True)
+            (folder / f"{chart.app}-{version}.tgz").write_bytes(pack(chart).data)
+        outcome = good("check", ".", "--no-tools", cwd=tmp_path)
+        assert "24 charts checked: no findings" in outcome.out
 
 
 class TestManyCharts:

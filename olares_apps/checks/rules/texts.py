@@ -8,9 +8,9 @@ from olares_apps.checks.context import ChartContext
 from olares_apps.checks.images import parse_image
 from olares_apps.checks.prose import Clause, kv_names, quant_labels
 from olares_apps.checks.rule import Found, Group, RuleBook
-from olares_apps.checks.shape import as_maps, as_text, dig
+from olares_apps.checks.shape import as_maps, as_text, dig, size
 from olares_apps.checks.sizes import known_sizes
-from olares_apps.checks.wording import WORDINGS, matches, mentions, number_of
+from olares_apps.checks.wording import WORDINGS, matches, mentions, names_program, number_of
 from olares_apps.checks.workloads import workloads
 
 __all__ = ["rules"]
@@ -22,14 +22,16 @@ _TOKENS: Final = re.compile(
     r"(?![\w/%-])",
     re.ASCII,
 )
-_BUILD: Final = re.compile(r"(?<![\w-])b\d{4,5}(?![\w])", re.ASCII)
+_BUILD: Final = re.compile(
+    r"(?<![\w:/-])(?:b\d{4,5}|(?:master|main)-[0-9a-f]{7,40})(?!\w)", re.ASCII
+)
 _IMAGE: Final = re.compile(r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+:[\w][\w.-]*", re.ASCII)
 _FLAG: Final = re.compile(r"(?<![!-~])[`'\"(（]*(--[a-z][a-z0-9-]+)[ =]([^\s`'\"),;，。；）、]+)")
 _TEN_THOUSAND: Final = "万"
 _GIB: Final = 2**30
 _GB: Final = 10**9
 _UNITS: Final = {"GB": (_GB,), "GiB": (_GIB,), "G": (_GB, _GIB)}
-_NEAR: Final = 14
+_NEAR: Final = 18
 """Characters around a size that say whose memory is meant."""
 _NEXT: Final = re.compile(r"[\d,，;；、+]| and | plus ")
 _ABOUT: Final = 0.05
@@ -38,6 +40,7 @@ _ABOUT_WORDS: Final = ("about", "~", "\u2248", "around", "约")
 
 @rules.error("text-context", "Users choose an app by the context that its page promises.")
 def _context(context: ChartContext) -> Iterator[Found]:
+    """A clause that tells a measurement may name the context of one."""
     prose = context.prose
     known = prose.contexts
     automatic = any(server.ctx == 0 for server in context.servers)
@@ -49,20 +52,35 @@ def _context(context: ChartContext) -> Iterator[Found]:
             amounts = _amounts(said)
             if not amounts or not _is_context(clause, found):
                 continue
-            if automatic and not _matches(amounts, known):
-                if not mentions("native", clause.text[max(0, found.start() - 40) : found.start()]):
-                    yield prose.found(
-                        clause,
-                        said,
-                        f"ctx not set (auto-fit, minimum 4096) but the text claims {said}",
-                        "set the context, or leave the number out",
-                    )
-            elif not _matches(amounts, known):
-                if not mentions("native", clause.text):
-                    listed = ", ".join(map(str, sorted(known)))
-                    yield prose.found(clause, said, f"context {said}, config {listed}")
-            else:
+            if _matches(amounts, known):
                 yield from _per_slot(context, clause, said, amounts)
+            elif not _is_measured(context, clause, amounts):
+                yield from _other_context(context, clause, found, automatic=automatic)
+
+
+def _other_context(
+    context: ChartContext, clause: Clause, found: re.Match[str], *, automatic: bool
+) -> Iterator[Found]:
+    """Yield the finding about a context that is not the configured one; the model's own is none."""
+    prose, said = context.prose, found["number"]
+    if automatic:
+        if not mentions("native", clause.text[max(0, found.start() - 40) : found.start()]):
+            yield prose.found(
+                clause,
+                said,
+                f"ctx not set (auto-fit, minimum 4096) but the text claims {said}",
+                "set the context, or leave the number out",
+            )
+    elif not mentions("native", clause.text):
+        listed = ", ".join(map(str, sorted(prose.contexts)))
+        yield prose.found(clause, said, f"context {said}, config {listed}")
+
+
+def _is_measured(context: ChartContext, clause: Clause, amounts: frozenset[int]) -> bool:
+    """Say whether a clause tells a measurement at this context; foreign charts have no records."""
+    if not mentions("measured", clause.text):
+        return False
+    return context.spec is None or _matches(amounts, context.prose.measured_contexts)
 
 
 def _per_slot(
@@ -129,8 +147,9 @@ def _quant(context: ChartContext) -> Iterator[Found]:
     for clause in prose.clauses:
         about_cache = mentions("cache", clause.text)
         for label in dict.fromkeys(quant_labels(clause.text)):
-            cache = about_cache and re.fullmatch(r"Q[458]_[01]", label)
-            if prose.quants and not cache and not any(_same(label, own) for own in prose.quants):
+            if (about_cache and re.fullmatch(r"Q[458]_[01]", label)) or _is_of_part(clause, label):
+                continue
+            if prose.quants and not any(_same(label, own) for own in prose.quants):
                 listed = ", ".join(sorted(prose.quants))
                 yield prose.found(clause, label, f"quant {label}, config {listed}")
         if about_cache and prose.kv_types:
@@ -140,6 +159,16 @@ def _quant(context: ChartContext) -> Iterator[Found]:
                     yield prose.found(clause, kind, f"KV cache {kind}, config {listed}")
 
 
+def _is_of_part(clause: Clause, label: str) -> bool:
+    """Say whether a quantisation is that of a drafter, a projector or another part."""
+    start = clause.text.find(label)
+    before, end = clause.text[:start], start + len(label)
+    return any(
+        wording.part_before.search(before) or wording.part_after.match(clause.text, end)
+        for wording in WORDINGS.values()
+    )
+
+
 def _same(label: str, own: str) -> bool:
     said, real = label.removeprefix("UD-").upper(), own.removeprefix("UD-").upper()
     return said == real or real.startswith(f"{said}_") or said.startswith(f"{real}_")
@@ -147,15 +176,19 @@ def _same(label: str, own: str) -> bool:
 
 @rules.error("text-port", "A client that is set up by the page must reach the server.")
 def _port(context: ChartContext) -> Iterator[Found]:
+    """A warning where the sentence does not say that the port is the server's."""
     prose = context.prose
     if not prose.ports or not context.servers:
         return
     for clause in prose.clauses:
+        if names_program(clause.text, but=prose.own_words):
+            continue
         for found in matches("port", clause.text):
             said = number_of(found)
             if int(said) not in prose.ports:
                 listed = ", ".join(map(str, sorted(prose.ports)))
-                yield prose.found(clause, said, f"port {said}, config {listed}")
+                is_sure = mentions("api", clause.text)
+                yield prose.found(clause, said, f"port {said}, config {listed}", is_sure=is_sure)
 
 
 @rules.error("text-draft", "The stated draft length is the one that runs.")
@@ -182,7 +215,7 @@ def _build(context: ChartContext) -> Iterator[Found]:
         return
     for clause in prose.clauses:
         for said in dict.fromkeys(_BUILD.findall(clause.text)):
-            if said not in prose.builds:
+            if said not in prose.builds and not any(said in image for image in images):
                 yield prose.found(clause, said, f"build {said}, image {', '.join(images)}")
 
 
@@ -257,6 +290,8 @@ def _size(context: ChartContext) -> Iterator[Found]:
     for clause in context.prose.clauses:
         for found in matches("size", clause.text):
             written, word = filter(None, found.groups())
+            if _is_demand(context, clause.text, found, float(written), _UNITS[word][-1]):
+                continue
             near = clause.text[max(0, found.start() - 8) : found.start()].lower()
             loose = any(about in near for about in _ABOUT_WORDS)
             known = known_sizes(context, of_gpu=_is_of_gpu(clause.text, found))
@@ -276,11 +311,31 @@ def _size(context: ChartContext) -> Iterator[Found]:
             )
 
 
-def _is_of_gpu(text: str, found: re.Match[str]) -> bool:
-    """Say whether the words beside a size, up to the next one, speak of the GPU."""
+def _beside(text: str, found: re.Match[str]) -> str:
+    """Return a size with the words beside it, up to the next one."""
     before = _NEXT.split(text[max(0, found.start() - _NEAR) : found.start()])[-1]
     after = _NEXT.split(text[found.end() : found.end() + _NEAR])[0]
-    return mentions("gpu", before + found[0] + after)
+    return before + found[0] + after
+
+
+def _is_of_gpu(text: str, found: re.Match[str]) -> bool:
+    """Say whether the words beside a size speak of the GPU."""
+    return mentions("gpu", _beside(text, found))
+
+
+def _is_demand(
+    context: ChartContext, text: str, found: re.Match[str], said: float, unit: int
+) -> bool:
+    """Say whether a text asks for as much of the host as the app does, or more.
+
+    Such a number is a round one of the author; one below what the app asks for is wrong.
+    """
+    beside = _beside(text, found)
+    if mentions("gpu", beside) or not mentions("host", beside) or not mentions("demand", text):
+        return False
+    spec = context.spec.spec if context.spec else None
+    asked = size(spec.resources.memory) if spec else None
+    return asked is None or said * unit >= asked
 
 
 def _close(said: float, real: float, written: str, loose: bool) -> bool:
