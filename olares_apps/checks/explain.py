@@ -31,11 +31,12 @@ stop a publish. `blocks` marks what a device or its linter refuses: such an app 
 never installs. A rule may report single cases as milder or graver than stated here.
 
 A workspace may lower a rule, never raise it, and must say why; the reason is printed with each
-finding:
+finding. It may do so for some apps only, and turn a rule off altogether:
 
 ```toml
 [checks.severity]
 gpu-memory-headroom = { level = "info", reason = "measured on the device: it installs" }
+text-port = { level = "off", apps = ["demo"], reason = "its page explains another program" }
 ```
 
 `olapps check --explain RULE` prints one rule.

@@ -21,10 +21,14 @@ MOST_PER_RULE: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Lowered:
-    """A severity that a workspace gives a rule, and why: ``reason`` is printed with findings."""
+    """A severity that a workspace gives a rule, and why: ``reason`` is printed with findings.
+
+    ``apps`` are the ones that it holds for; empty for all.
+    """
 
     severity: Severity
     reason: str
+    apps: frozenset[str] = frozenset()
 
 
 def run_rules(
@@ -131,6 +135,8 @@ def lower(findings: Iterable[Finding], severities: Mapping[str, Lowered]) -> lis
     result = []
     for finding in findings:
         lowered_to = severities.get(finding.rule)
+        if lowered_to and lowered_to.apps and finding.app not in lowered_to.apps:
+            lowered_to = None
         if lowered_to and finding.severity.rank < lowered_to.severity.rank:
             message = f"{finding.message} (lowered from {finding.severity}: {lowered_to.reason})"
             finding = replace(finding, severity=lowered_to.severity, message=message)

@@ -18,7 +18,7 @@ from olares_apps.checks.tools import SystemTools, Tools
 from olares_apps.cli.belongings import own_icons, stray_charts
 from olares_apps.cli.pool import fan_out
 from olares_apps.cli.workbench import Workbench
-from olares_apps.errors import CheckFailed, OlappsError, UsageError
+from olares_apps.errors import CheckFailed, OlappsError, UnknownName, UsageError
 from olares_apps.findings import Finding, Severity
 from olares_apps.generations import Generation, OlaresVersion
 from olares_apps.hardware import load_profile
@@ -27,7 +27,14 @@ from olares_apps.spec.config import CONFIG_FILE, SeverityChange
 from olares_apps.spec.loader import LoadedSpec
 from olares_apps.spec.toml_source import config_fault
 
-__all__ = ["Checked", "check_paths", "check_specs", "install_lint", "publish_gate"]
+__all__ = [
+    "Checked",
+    "check_paths",
+    "check_specs",
+    "install_lint",
+    "publish_gate",
+    "severity_changes",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,15 +62,14 @@ def check_specs(
     told. With ``tools`` the real Helm, the Kubernetes schemas and the device's own linter take
     part where the machine has them. Raises WorkspaceError for severities that must not be.
     """
-    changes = bench.workspace.config.checks.severity
+    changes = severity_changes(bench)
     lowered = _lowered(changes)
-    _refuse_changes(bench.workspace.root, changes)
     system = SystemTools() if tools else None
 
     def check(loaded: LoadedSpec) -> tuple[int, list[Finding]]:
         try:
             charts = [chart for _, chart in bench.charts_of(loaded, generations)]
-            return len(charts), _check(bench, loaded, charts, system)
+            return len(charts), _check(bench, loaded, charts, system, changes)
         except OlappsError as error:
             return 0, run_refused(bench.refused(loaded.name, error), severities=lowered)
 
@@ -126,10 +132,14 @@ def _unreadable(path: Path, error: UsageError) -> Finding:
 
 
 def publish_gate(bench: Workbench) -> Callable[[LoadedSpec, Sequence[ChartTree]], None]:
-    """Return the function that stops a publish: it raises CheckFailed with what is wrong."""
+    """Return the function that stops a publish: it raises CheckFailed with what is wrong.
+
+    Raises WorkspaceError for severities that must not be.
+    """
+    changes = severity_changes(bench)
 
     def gate(loaded: LoadedSpec, charts: Sequence[ChartTree]) -> None:
-        found = _check(bench, loaded, charts, None)
+        found = _check(bench, loaded, charts, None, changes)
         errors = [item for item in found if item.severity is Severity.ERROR]
         if errors:
             lines = [f"{item.app}: {_place(item)}: {item.message} ({item.rule})" for item in errors]
@@ -161,9 +171,12 @@ _profile = cache(load_profile)
 
 
 def _check(
-    bench: Workbench, loaded: LoadedSpec, charts: Sequence[ChartTree], tools: Tools | None
+    bench: Workbench,
+    loaded: LoadedSpec,
+    charts: Sequence[ChartTree],
+    tools: Tools | None,
+    changes: Mapping[str, SeverityChange],
 ) -> list[Finding]:
-    changes = bench.workspace.config.checks.severity
     profile, lock = _profile(loaded.spec.hardware), bench.lock(loaded)
     known, recipe = bench.with_lock(loaded), bench.recipe(loaded)
     images = {recipe.recipe.image: recipe_facts(recipe.recipe)} if recipe else {}
@@ -184,7 +197,7 @@ def _check(
         )
         for chart in charts
     ]
-    return [item for item in merge(found) if item.rule not in _silenced(changes)]
+    return _without_silenced(merge(found), changes)
 
 
 def _check_fleet(
@@ -201,7 +214,7 @@ def _check_fleet(
         strays=stray_charts(bench, specs) if everything else (),
     )
     found = run_fleet(fleet, severities=_lowered(changes))
-    return [item for item in found if item.rule not in _silenced(changes)]
+    return _without_silenced(found, changes)
 
 
 def _about_the_machine(findings: Iterable[Finding]) -> list[Finding]:
@@ -222,27 +235,55 @@ def _groups(tools: bool) -> list[Group]:
     return [group for group in Group if group.is_of_charts and (tools or group is not Group.TOOL)]
 
 
+def severity_changes(bench: Workbench) -> Mapping[str, SeverityChange]:
+    """Return the severities that olapps.toml changes, apps under their names.
+
+    Raises WorkspaceError, with its line, for a change that names no rule or app, or raises one.
+    """
+    workspace = bench.workspace
+    specs = {name: app for app, name in workspace.apps.items()}
+    changes = {}
+    for name, change in workspace.config.checks.severity.items():
+        try:
+            get_rule(name)
+            lower((), _lowered({name: change}))
+            unknown = [app for app in change.apps if app not in {*specs, *workspace.apps}]
+            if unknown:
+                raise UnknownName("app", unknown[0], [*workspace.apps, *specs])
+        except UsageError as error:
+            data = (workspace.root / CONFIG_FILE).read_bytes()
+            field = ("checks", "severity", name)
+            raise config_fault(
+                data, PurePath(CONFIG_FILE), field, error.message, hint=error.hint
+            ) from None
+        apps = [specs.get(app, app) for app in change.apps]
+        changes[name] = change.model_copy(update={"apps": apps})
+    return changes
+
+
 def _lowered(changes: Mapping[str, SeverityChange]) -> dict[str, Lowered]:
     return {
-        name: Lowered(Severity(change.level), change.reason)
+        name: Lowered(Severity(change.level), change.reason, frozenset(change.apps))
         for name, change in changes.items()
         if change.level != "off"
     }
 
 
-def _refuse_changes(root: Path, changes: Mapping[str, SeverityChange]) -> None:
-    """Raise WorkspaceError, with its line, for a change that names no rule or raises one."""
-    for name, change in changes.items():
-        try:
-            get_rule(name)
-            lower((), _lowered({name: change}))
-        except UsageError as error:
-            data = (root / CONFIG_FILE).read_bytes()
-            field = ("checks", "severity", name)
-            raise config_fault(
-                data, PurePath(CONFIG_FILE), field, error.message, hint=error.hint
-            ) from None
+def _without_silenced(
+    findings: Iterable[Finding], changes: Mapping[str, SeverityChange]
+) -> list[Finding]:
+    off = {name: change.apps for name, change in changes.items() if change.level == "off"}
+    return [
+        item
+        for item in findings
+        if item.rule not in off or (off[item.rule] and item.app not in off[item.rule])
+    ]
 
 
 def _silenced(changes: Mapping[str, SeverityChange]) -> dict[str, str]:
-    return {name: change.reason for name, change in changes.items() if change.level == "off"}
+    """Return what is turned off, and for which apps, with the reason."""
+    return {
+        " for ".join(filter(None, (name, ", ".join(change.apps)))): change.reason
+        for name, change in changes.items()
+        if change.level == "off"
+    }

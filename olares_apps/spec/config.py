@@ -140,6 +140,8 @@ class SeverityChange(Closed):
     """New severity; ``off`` silences the rule."""
     reason: Line
     """Why; reports show it."""
+    apps: list[Identifier] = Field(default_factory=list)
+    """Apps or specs that it holds for; by default all of the workspace."""
 
 
 class ChecksConfig(Closed):

@@ -160,6 +160,7 @@ def test_charts_of_a_broken_spec_do_not_count_as_strays(tmp_path: Path) -> None:
         ('api-timeot = {level = "info", reason = "x"}', "did you mean api-timeout?"),
         ('no-such = {level = "off", reason = "x"}', "unknown rule 'no-such'"),
         ('api-timeout = {level = "error", reason = "x"}', "above the rule's warning"),
+        ('api-timeout = {level = "off", reason = "x", apps = ["dem"]}', "did you mean demo?"),
     ],
 )
 def test_a_severity_that_must_not_be_is_wrong_usage_with_its_line(
@@ -170,6 +171,7 @@ def test_a_severity_that_must_not_be_is_wrong_usage_with_its_line(
     config.write_text(f"{config.read_text()}[checks.severity]\n{line}\n")
     outcome = olapps("check", "--no-tools", cwd=root)
     assert outcome.code == 2
+    assert olapps("publish", cwd=root).code == 2
     number = len(config.read_text().splitlines())
     assert f"olapps.toml:{number}: " in outcome.err
     assert message in outcome.err

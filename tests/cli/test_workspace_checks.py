@@ -100,3 +100,24 @@ def test_a_value_of_a_spec_is_annotated_at_its_line_in_github(tmp_path: Path) ->
     lines = (root / SPEC).read_text().splitlines()
     number = lines.index("  ubatch: 4096") + 1
     assert f"file={SPEC},line={number}" in outcome.out
+
+
+@pytest.mark.parametrize("name", ["demo", DEMO])
+@pytest.mark.parametrize("level", ["warning", "info", "off"])
+def test_a_rule_is_lowered_for_one_app_with_the_reason(
+    tmp_path: Path, name: str, level: str
+) -> None:
+    wrong = ("  summary: A demo on your own device.", "  summary: The API listens on port 9999.")
+    second = SECOND_SPEC.replace(*wrong)
+    assert second != SECOND_SPEC
+    root = build_workspace(tmp_path, wrong, files={"apps/second.yaml": second})
+    assert olapps("publish", "demo", cwd=root).code == 1
+    config = root / "olapps.toml"
+    change = f'{{level = "{level}", apps = ["{name}"], reason = "a demo"}}'
+    config.write_text(f"{config.read_text()}[checks.severity]\ntext-port = {change}\n")
+    found = {(item["app"], item["severity"]) for item in findings(root, "text-port")}
+    assert found == {(SECOND, "error"), *([] if level == "off" else [(DEMO, level)])}
+    outcome = olapps("check", "--no-tools", cwd=root)
+    assert "a demo" in outcome.out + outcome.err
+    assert olapps("publish", "second", cwd=root).code == 1
+    assert good("publish", "demo", cwd=root)
