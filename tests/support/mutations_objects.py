@@ -81,6 +81,9 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     "olares-user-text": Mutation(
         flagship, swap("values.yaml", 'admin: ""', 'admin: ""  # see OLARES_USER_X')
     ),
+    "object-kind": Mutation(
+        flagship, add("templates/more.yaml", "apiVersion: v1\nkind: Secert\nmetadata: {name: x}\n")
+    ),
     # Environment and permissions
     "env-declared": Mutation(
         flagship, swap(CONFIG, "\ndata:\n", '\ndata:\n  X: "{{ .Values.olaresEnv.OTHER }}"\n')

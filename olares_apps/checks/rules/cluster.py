@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.images import cuda_of, parse_image, suggestion, tag_fault
+from olares_apps.checks.kinds import kind_fault
 from olares_apps.checks.rule import Applies, Found, Group, RuleBook
 from olares_apps.checks.shape import as_list, as_map, as_maps, as_text, dig, shown
 from olares_apps.checks.workloads import Container, Workload, of_kind, workloads
@@ -48,6 +49,21 @@ def _cluster_scoped(context: ChartContext) -> Iterator[Found]:
                 f"name: {item.name}",
                 hint="put {{ .Release.Namespace }} into its name",
             )
+
+
+@rules.error(
+    "object-kind",
+    "An object of a kind that Kubernetes does not serve ends the install.",
+    "Kubernetes 1.33; its Deprecated API Migration Guide",
+    blocks=True,
+)
+def _kind(context: ChartContext) -> Iterator[Found]:
+    """Custom resources are left alone."""
+    for item in context.objects:
+        api_version = as_text(item.data.get("apiVersion"))
+        fault = kind_fault(api_version, item.kind) if api_version and item.kind else None
+        if fault:
+            yield context.in_object(item, fault.message, "kind:", item.kind, hint=fault.hint)
 
 
 @rules.error(
