@@ -43,9 +43,8 @@ class Placing:
         def objects(self) -> Sequence[RenderedObject]:
             """Return the Kubernetes objects."""
 
-    def text(self, path: str) -> str:
-        """Return the text of one file, empty when it is not there."""
-        raise NotImplementedError
+        def text(self, path: str) -> str:
+            """Return the text of one file, empty when it is not there."""
 
     def in_manifest(
         self, message: str, *path: str | int, hint: str = "", piece: str = "", **more: Any

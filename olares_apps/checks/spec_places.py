@@ -28,6 +28,7 @@ _FIELDS: Final[Mapping[tuple[str, ...], tuple[str, ...]]] = {
     ("spec", "sourceCode"): ("source_code",),
     ("spec", "license"): ("licenses",),
     ("spec", "locale"): ("locales",),
+    ("spec", "promoteImage"): ("screenshots",),
     **{
         (*block, key): ("resources", field)
         for block in (("spec",), ("spec", "accelerator"))
@@ -62,6 +63,8 @@ _MADE_OF: Final = {
     "locales": "text",
     "website": "model",
 }
+# Lists that stand in the spec entry by entry as in the manifest.
+_LISTS: Final = ("screenshots", "categories")
 _ROLES: Final = {"mmproj": "mmproj", "draft": "drafter"}
 
 
@@ -80,7 +83,8 @@ def manifest_field(file: str, path: FieldPath) -> FieldPath | None:
     if len(parts) == 3 and parts[0] == "i18n":
         is_text = field is not None and field[0] == "text"
         return ("locales", parts[1], *field[1:]) if field and is_text else field
-    return field
+    indexes = [step for step in path if isinstance(step, int)]
+    return (*field, *indexes[:1]) if field and field[0] in _LISTS else field
 
 
 def argument_field(spec: AppSpec[Any], names: Iterable[str], value: str | None) -> FieldPath | None:

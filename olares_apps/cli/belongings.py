@@ -1,16 +1,20 @@
-"""What lies in a workspace beside its specs: icons, and charts that no spec renders."""
+"""What lies in a workspace beside its specs: pictures, and charts that no spec renders."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from ipaddress import ip_address
+from pathlib import PurePosixPath
+from typing import Any
 from urllib.parse import urlsplit
 
 from olares_apps.checks.fleet import OwnIcons
 from olares_apps.cli.workbench import Workbench
 from olares_apps.generations import GENERATIONS
 from olares_apps.spec.loader import LoadedSpec
+from olares_apps.spec.models import AppSpec
 
-__all__ = ["own_icons", "stray_charts"]
+__all__ = ["own_icons", "pictures", "stray_charts"]
 
+_LARGEST = 9 * 2**20
 _ICON_ENDINGS = (".png", ".webp")
 
 
@@ -30,6 +34,26 @@ def own_icons(bench: Workbench) -> OwnIcons | None:
     files = folder.iterdir() if folder.is_dir() else ()
     apps = frozenset(path.stem for path in files if path.suffix in _ICON_ENDINGS)
     return OwnIcons(address, config.workspace.icons, apps)
+
+
+def pictures(bench: Workbench, spec: AppSpec[Any]) -> Mapping[str, bytes]:
+    """Return the bytes of an app's icon and screenshots by address, as far as they are here.
+
+    An icon is that of the icons folder, a screenshot a file with the last part of its address as
+    its name. Of a picture beyond every limit only the beginning is read.
+    """
+    icons, screenshots = bench.workspace.folder("icons"), bench.workspace.folder("screenshots")
+    own = spec.icon or f"{bench.publisher.icons}/{spec.app}.png"
+    places = {own: [icons / f"{spec.app}{ending}" for ending in _ICON_ENDINGS]}
+    for address in spec.screenshots:
+        places[address] = [screenshots / PurePosixPath(urlsplit(address).path).name]
+    found: dict[str, bytes] = {}
+    for address, files in places.items():
+        for file in files:
+            if file.is_file():
+                with file.open("rb") as stream:
+                    found.setdefault(address, stream.read(_LARGEST))
+    return found
 
 
 def _is_this_machine(address: str) -> bool:

@@ -15,7 +15,7 @@ from olares_apps.checks.run import Lowered, lower, merge, run_fleet, run_refused
 from olares_apps.checks.source import read_source
 from olares_apps.checks.table import RULES, get_rule
 from olares_apps.checks.tools import SystemTools, Tools
-from olares_apps.cli.belongings import own_icons, stray_charts
+from olares_apps.cli.belongings import own_icons, pictures, stray_charts
 from olares_apps.cli.pool import fan_out
 from olares_apps.cli.workbench import Workbench
 from olares_apps.errors import CheckFailed, OlappsError, UnknownName, UsageError
@@ -180,6 +180,7 @@ def _check(
     profile, lock = _profile(loaded.spec.hardware), bench.lock(loaded)
     known, recipe = bench.with_lock(loaded), bench.recipe(loaded)
     images = {recipe.recipe.image: recipe_facts(recipe.recipe)} if recipe else {}
+    shown = pictures(bench, known.spec)
     found = [
         run_rules(
             ChartContext.of_tree(
@@ -190,6 +191,7 @@ def _check(
                 thresholds=bench.thresholds,
                 recipe=recipe,
                 images=images,
+                pictures=shown,
                 tools=tools,
             ),
             groups=_groups(tools is not None),

@@ -128,6 +128,8 @@ def manifest(
         "submitter": publisher.name,
         "website": website(spec, publisher),
     }
+    if spec.screenshots:
+        about["promoteImage"] = spec.screenshots
     if spec.source_code:
         about["sourceCode"] = spec.source_code
     about |= {

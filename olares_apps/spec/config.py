@@ -77,6 +77,8 @@ class Folders(Closed):
     """Rendered charts."""
     icons: Folder = "icons"
     """Icons, ``<app>.png``."""
+    screenshots: Folder = "screenshots"
+    """Copies of the screenshots that specs name, under their own names; need not exist."""
     templates: Folder = "templates"
     """Templates that replace single built-in ones; the folder need not exist."""
     images: Folder = "images"

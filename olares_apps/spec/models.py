@@ -312,6 +312,8 @@ class AppSpec(Closed, Generic[EngineT]):
     """Categories of the market's sidebar."""
     icon: Url | None = None
     """Icon address; by default the market's own icon of that app."""
+    screenshots: list[Url] = Field(default_factory=list, max_length=8)
+    """Addresses of screenshots, 1440x900 each; copies in ``screenshots/`` are checked."""
     developer: Line
     """Who made the app."""
     website: Url | None = None

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+from support.mutation import png
 from support.workspaces import DEMO, SECOND, SECOND_SPEC, build_workspace, good, olapps
 
 SPEC = "apps/demo.yaml"
@@ -121,3 +122,41 @@ def test_a_rule_is_lowered_for_one_app_with_the_reason(
     assert "a demo" in outcome.out + outcome.err
     assert olapps("publish", "second", cwd=root).code == 1
     assert good("publish", "demo", cwd=root)
+
+
+def picture(root: Path, name: str, width: int, height: int) -> None:
+    path = root / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(png(width, height))
+
+
+def test_c018_a_screenshot_of_another_size_is_an_error_at_its_line(tmp_path: Path) -> None:
+    shots = "".join(f"  - https://cdn.example.org/shots/shot{n}.png\n" for n in (1, 2, 3))
+    root = build_workspace(tmp_path, ("developer: somebody", f"screenshots:\n{shots}developer: x"))
+    picture(root, "screenshots/shot1.png", 1440, 900)
+    picture(root, "screenshots/shot2.png", 1440, 898)
+    (found,) = findings(root, "promo-image-size")
+    assert found["message"] == "promoteImage[1] is 1440x898, expected 1440x900"
+    assert (found["severity"], found["file"]) == ("error", SPEC)
+    assert line(root, found["line"]) == "- https://cdn.example.org/shots/shot2.png"
+    good("render", cwd=root)
+    for manifest in root.glob("charts/*/*/OlaresManifest.yaml"):
+        assert "https://cdn.example.org/shots/shot3.png" in manifest.read_text()
+
+
+@pytest.mark.parametrize(
+    ("ending", "size", "message"),
+    [
+        ("png", (256, 256), ""),
+        ("png", (512, 512), "the icon is 512x512, expected 256x256"),
+        ("webp", (512, 512), "the icon is 512x512, expected 256x256"),
+    ],
+)
+def test_the_curators_icon_is_measured(
+    tmp_path: Path, ending: str, size: tuple[int, int], message: str
+) -> None:
+    root = build_workspace(tmp_path)
+    picture(root, f"icons/{DEMO}.{ending}", *size)
+    found = findings(root, "icon-image")
+    assert [item["message"] for item in found] == ([message] if message else [])
+    assert {item["severity"] for item in found} <= {"warning"}
