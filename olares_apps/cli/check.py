@@ -104,7 +104,9 @@ def command(
 
 
 def _is_path(name: str) -> bool:
-    """Say whether an argument names a chart on disk; a spec's name never has a slash."""
+    """Say whether an argument names a chart on disk; the path of a spec ends in .yaml."""
+    if name.endswith((".yaml", ".yml")) and not Path(name).is_dir():
+        return False
     return "/" in name or name.endswith((".tgz", ".tar.gz")) or Path(name).is_dir()
 
 

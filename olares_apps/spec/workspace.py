@@ -19,6 +19,7 @@ from olares_apps.spec.yaml_source import MAX_BYTES
 __all__ = ["Workspace", "find_root", "load_config", "load_workspace"]
 
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*", re.ASCII)
+_ENDINGS: Final = (".yaml", ".yml")
 _APP: Final = re.compile(r"""^app:[ \t]*["']?([a-z0-9]+)""", re.MULTILINE)
 
 
@@ -52,7 +53,8 @@ class Workspace:
     def select(self, names: Sequence[str] = ()) -> list[LoadedSpec]:
         """Return the specs of these names, or all of them when none is given.
 
-        A name is a spec name or an app name; each spec comes once, in the order asked for.
+        A name is a spec name, an app name or the path of a spec file; each spec comes once, in
+        the order asked for.
         Raises UnknownName with a suggestion, and SpecError with the problems of every selected
         spec that is broken.
         """
@@ -81,10 +83,16 @@ class Workspace:
         return next((app for app, spec in self.apps.items() if spec == name), name)
 
     def _resolve(self, name: str) -> str:
-        if name in self.specs or name in self.broken:
-            return name
-        if name in self.apps:
-            return self.apps[name]
+        """Return the spec of a name, of an app's name, or of the path of its file."""
+        path = Path(name)
+        is_file = (
+            path.suffix in _ENDINGS and path.resolve().parent == self.folder("specs").resolve()
+        )
+        wanted = path.stem if is_file else name
+        if wanted in self.specs or wanted in self.broken:
+            return wanted
+        if wanted in self.apps:
+            return self.apps[wanted]
         raise UnknownName("spec", name, [*self.specs, *self.broken, *self.apps])
 
 
@@ -173,7 +181,7 @@ def _spec_files(root: Path, folder: str) -> list[Path]:
         files = [
             file
             for file in (root / folder).iterdir()
-            if file.suffix in (".yaml", ".yml")
+            if file.suffix in _ENDINGS
             and not file.name.startswith(".")
             and not file.name.endswith(".lock.yaml")
         ]

@@ -160,3 +160,19 @@ def test_the_curators_icon_is_measured(
     found = findings(root, "icon-image")
     assert [item["message"] for item in found] == ([message] if message else [])
     assert {item["severity"] for item in found} <= {"warning"}
+
+
+@pytest.mark.parametrize("command", ["check", "render", "show", "publish"])
+def test_the_path_of_a_spec_means_the_spec(tmp_path: Path, command: str) -> None:
+    root = build_workspace(tmp_path)
+    good(command, SPEC, cwd=root)
+    good(command, root / SPEC, cwd=root)
+    good(command, "./demo.yaml", cwd=root / "apps")
+
+
+@pytest.mark.parametrize("name", ["olapps.toml.yaml", "apps/other.yaml", "../demo.yaml"])
+def test_a_yaml_file_that_is_no_spec_is_an_unknown_spec(tmp_path: Path, name: str) -> None:
+    root = build_workspace(tmp_path, files={"olapps.toml.yaml": "a: 1\n"})
+    outcome = olapps("check", name, cwd=root)
+    assert outcome.code == 2
+    assert f"unknown spec '{name}'" in outcome.err
