@@ -95,6 +95,7 @@ def test_the_one_that_no_device_can_install_is_shown_as_such(
     alone = olapps("publish", LUCEBOX, cwd=shop)
     assert alone.code == 1
     assert f"{LUCEBOX_APP}: not installable: {REASON}" in alone.err
+    good("render", LUCEBOX, cwd=shop)
     for generation in set(DEVICES.values()):
         chart = shop / "charts" / generation / LUCEBOX_APP
         manifest = yaml.safe_load((chart / "OlaresManifest.yaml").read_text())

@@ -16,6 +16,7 @@ __all__ = ["rules"]
 rules = RuleBook(Group.ARCHIVE)
 
 _ODD_BITS: Final = 0o7022
+_LISTED: Final = 5
 
 
 @rules.error(
@@ -76,6 +77,7 @@ def _size(context: ChartContext) -> Iterator[Found]:
             if largest
             else "",
         )
+        return  # what was not read of it has the same cause
     for fault in listing.faults:
         if fault.kind is FaultKind.SIZE:
             yield Found(f"{listing.name} {fault.message}", hint="a chart is a few files of text")
@@ -157,14 +159,17 @@ def _modes(context: ChartContext) -> Iterator[Found]:
     listing = context.listing
     if listing is None or not listing.is_archive:
         return
+    odd: dict[int, list[str]] = {}
     for entry in listing.of_kind(EntryKind.FILE, EntryKind.FOLDER):
         if _is_odd(entry):
-            path = context.inside(entry.path)
-            yield Found(
-                f"{path} has mode {entry.mode:04o}",
-                path,
-                hint="write 0644 for files and 0755 for folders",
-            )
+            odd.setdefault(entry.mode, []).append(context.inside(entry.path))
+    for mode, paths in odd.items():
+        more = f" and {len(paths) - _LISTED} more" if len(paths) > _LISTED else ""
+        yield Found(
+            f"{', '.join(paths[:_LISTED])}{more}: mode {mode:04o}",
+            paths[0],
+            hint="write 0644 for files and 0755 for folders",
+        )
 
 
 def _is_odd(entry: Entry) -> bool:

@@ -220,8 +220,10 @@ def _understated(context: ChartContext) -> Iterator[Found]:
     for path, declared, text in _declared(context):
         if declared + _GIB // 2 < min(amount, most):
             whole = -(-amount // _GIB)
+            # The manifests of the generations have other names for what the spec calls so.
+            name = "resources.gpu_memory" if context.spec else path[-1]
             yield context.in_manifest(
-                f"{path[-1]} {text} is below the need {_gib(amount)}GiB ({parts})",
+                f"{name} {text} is below the need {_gib(amount)}GiB ({parts})",
                 *path,
                 hint=f"write {whole}Gi"
                 if whole * _GIB <= most

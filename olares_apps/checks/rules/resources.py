@@ -276,17 +276,25 @@ def _gpu_memory(context: ChartContext) -> Iterator[Found]:
     blocks=True,
 )
 def _mode_arch(context: ChartContext) -> Iterator[Found]:
+    """An empty supportArch, and an architecture under another name, are told by support-arch."""
     archs = [as_text(item) for item in context.list_at("spec", "supportArch")]
+    meant = {_meant(arch) for arch in archs}
     for path, mode, _ in _modes(context):
         known = ACCELERATORS.get(mode)
-        if known and known.arch and known.arch not in archs:
+        if archs and known and known.arch and known.arch not in meant:
             yield context.in_manifest(
                 f"accelerator mode {mode} requires {known.arch} in supportArch (found "
-                f"{', '.join(archs) or 'none'})",
+                f"{', '.join(archs)})",
                 *path,
                 "mode",
                 hint=f"add {known.arch} to spec.supportArch",
             )
+
+
+def _meant(arch: str) -> str:
+    """Return the architecture that is meant by a name for one."""
+    name = arch.lower()
+    return _OTHER_ARCHS.get(name, name if name in _ARCHS else "amd64")
 
 
 @rules.error(
@@ -339,11 +347,8 @@ def _support_arch(context: ChartContext) -> Iterator[Found]:
     for index, item in enumerate(archs):
         arch = as_text(item)
         if arch not in _ARCHS:
-            use = _OTHER_ARCHS.get(
-                arch.lower(), arch.lower() if arch.lower() in _ARCHS else "amd64"
-            )
             yield context.in_manifest(
-                f"supportArch {shown(item)} is invalid, use {use}",
+                f"supportArch {shown(item)} is invalid, use {_meant(arch)}",
                 "spec",
                 "supportArch",
                 index,

@@ -24,6 +24,9 @@ rules = RuleBook(Group.TOOL)
 _MOST_LINES: Final = 20
 _LINT_LINE: Final = re.compile(r"\[(?P<level>ERROR|WARNING)\]\s+(?P<text>.*)")
 _PLACE: Final = re.compile(r"(?P<file>(?:templates/|[\w.-]+\.yaml)[^\s:]*)(?::(?P<line>\d+))?")
+_OF_TEXTS: Final = re.compile(
+    r"\.env\.\d+\.value$|\.(?:args|command)\.\d+$|^(?:data|stringData)\.[^.]+$"
+)
 _LEVELS: Final = {"ERROR": Severity.ERROR, "WARNING": Severity.WARNING}
 
 
@@ -105,7 +108,10 @@ def _first_line(text: str) -> str:
     blocks=True,
 )
 def _schemas(context: ChartContext) -> Iterator[Found]:
-    """Validates every rendered object strictly, when the package kubernetes-validate is there."""
+    """Validates every rendered object strictly, when the package kubernetes-validate is there.
+
+    Values that are no text are left to env-value-type, which says what to write.
+    """
     if context.tools is None:
         return
     if not available():
@@ -113,6 +119,8 @@ def _schemas(context: ChartContext) -> Iterator[Found]:
         return
     for item in context.objects:
         for where, message in schema_faults(item.data):
+            if _OF_TEXTS.search(where) and "is not of type" in message:
+                continue
             yield context.in_object(
                 item,
                 f"{item.kind} {item.name}: {where}: {message[:300]}",
