@@ -122,10 +122,12 @@ class Prose:
         piece = clause.written[at : at + len(piece)]
         loaded = self.context.spec
         if loaded is not None:
-            spot = loaded.positions.inside(clause.path, piece) or loaded.positions.nearest(
-                clause.path
-            )
-            line: int | None = spot.line
+            positions = loaded.positions
+            whole = positions.inside(clause.path, clause.written)
+            # The same number may stand in an earlier sentence, where it is right.
+            is_whole = whole is not None and clause.written in whole.written
+            spot = whole if is_whole else positions.inside(clause.path, piece)
+            line: int | None = (spot or positions.nearest(clause.path)).line
         else:
             line = line_of_piece(self.context.text(clause.file), clause.path, piece)
         return Found(

@@ -117,3 +117,10 @@ def test_what_is_right_or_about_something_else_is_left_alone(text: str) -> None:
 @pytest.mark.parametrize("text", RIGHT_CHINESE)
 def test_what_is_right_or_about_something_else_in_chinese_is_left_alone(text: str) -> None:
     assert said(text, "zh-CN") == []
+
+
+def test_the_line_is_that_of_the_sentence_that_is_wrong() -> None:
+    text = "Built on b8740 -> b9261.\n\nThe API answers on port 8000.\n\nRuns b8740 now."
+    (found,) = said(text)
+    spec = flagship_spec({"bench": [BENCH], "text.about": f"Fine.\n\n{text}\n"})
+    assert spec.text.splitlines()[(found.line or 0) - 1].strip() == "Runs b8740 now."

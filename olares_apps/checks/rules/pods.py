@@ -328,10 +328,9 @@ def _references(context: ChartContext) -> Iterator[Found]:
                     yield context.in_object(
                         workload.item,
                         f"container {container.name} mounts volume {shown(name)}, which the pod "
-                        "does "
-                        "not have",
-                        f"name: {name}",
+                        "does not have",
                         hint="add it to volumes or correct the name",
+                        below=(f"name: {container.name}", "volumeMounts", f"name: {name}"),
                     )
         for name, where in _wanted_maps(workload):
             if name not in maps:
