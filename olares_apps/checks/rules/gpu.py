@@ -8,6 +8,7 @@ from olares_apps.checks.context import ChartContext
 from olares_apps.checks.images import cuda_of
 from olares_apps.checks.rule import Found, Group, RuleBook
 from olares_apps.checks.shape import as_map, as_maps, as_text, dig, size
+from olares_apps.checks.weights import least_weights, on_gpu
 from olares_apps.checks.workloads import Workload, workloads
 from olares_apps.findings import Severity
 from olares_apps.lock.measured_memory import matching_figure
@@ -211,8 +212,10 @@ def _gpumem(context: ChartContext) -> Iterator[tuple[Workload, str, int]]:
     "public charts: requiredGpu 1Gi for models of 10 to 23 GB",
 )
 def _understated(context: ChartContext) -> Iterator[Found]:
+    """Without a spec the need is that of the weights at least, and a warning."""
     need = _need(context)
     if need is None:
+        yield from _below_weights(context)
         return
     amount, parts = need
     # A need above the card is told by model-fits; no manifest can ask for more than there is.
@@ -236,6 +239,22 @@ def _understated(context: ChartContext) -> Iterator[Found]:
                 f"container {name}: gpumem {mib}MiB < need {amount // _MIB}MiB ({parts})",
                 "nvidia.com/gpumem",
                 hint=f"write {-(-amount // _MIB)}, or remove it",
+            )
+
+
+def _below_weights(context: ChartContext) -> Iterator[Found]:
+    if context.spec is not None:
+        return
+    names = [name for s in context.servers if on_gpu(s) for name in s.model_names]
+    weights = least_weights(names)
+    for path, declared, text in _declared(context) if weights else ():
+        if weights and declared + _GIB // 2 < weights.least:
+            yield context.in_manifest(
+                f"{path[-1]} {text} is below the weights of {weights.name}, "
+                f"{_gib(weights.least)}GiB at least",
+                *path,
+                hint="write what the server takes: weights, KV cache, buffers",
+                severity=Severity.WARNING,
             )
 
 

@@ -10,6 +10,7 @@ from olares_apps.checks.launch import Server, scripts
 from olares_apps.checks.rule import Found, Group, RuleBook
 from olares_apps.checks.shape import as_text, dig, size
 from olares_apps.checks.shell import shell_defaults
+from olares_apps.checks.weights import least_weights
 from olares_apps.checks.workloads import Container, Workload, of_kind
 from olares_apps.engines.base import load_seconds
 from olares_apps.findings import Severity
@@ -158,23 +159,27 @@ def _memory(context: ChartContext) -> Iterator[Found]:
     "GoogleCloudPlatform/kubernetes-engine-samples#1581",
 )
 def _disk(context: ChartContext) -> Iterator[Found]:
-    if context.spec is None:
-        return
-    files = context.spec.spec.model.files
-    sizes = [file.size or round((file.size_gb or 0) * _GB) for file in files]
-    need = round(sum(sizes) * _DISK_MARGIN)
+    """Without a spec the need is that of the weights at least, and a warning."""
+    if context.spec is not None:
+        files = context.spec.spec.model.files
+        sizes = [file.size or round((file.size_gb or 0) * _GB) for file in files]
+        need = round(sum(sizes) * _DISK_MARGIN)
+        listed = "+".join(f"{amount / _GB:.1f}" for amount in sizes if amount)
+        what = f"files {listed} GB = {need / _GIB:.1f}GiB with 10% for the rest"
+    else:
+        weights = least_weights(name for s in context.servers for name in s.model_names)
+        need = weights.least if weights else 0
+        what = f"the weights of {weights.name}, {need / _GIB:.1f}GiB at least" if weights else ""
     blocks = [("spec",), *(("spec", "accelerator", i) for i in range(len(context.modes)))]
     for path in blocks:
         declared = size(dig(context.manifest, *path, "requiredDisk"))
         if declared is not None and declared < need:
-            listed = "+".join(f"{amount / _GB:.1f}" for amount in sizes if amount)
             yield context.in_manifest(
-                f"requiredDisk {dig(context.manifest, *path, 'requiredDisk')} < files {listed} GB "
-                "= "
-                f"{need / _GIB:.1f}GiB with 10% for the rest",
+                f"requiredDisk {dig(context.manifest, *path, 'requiredDisk')} < {what}",
                 *path,
                 "requiredDisk",
                 hint=f"write {-(-need // _GIB)}Gi",
+                severity=None if context.spec else Severity.WARNING,
             )
 
 

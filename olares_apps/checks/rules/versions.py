@@ -198,6 +198,9 @@ def _app_version(context: ChartContext) -> Iterator[Found]:
         return
     tags = [server.image.tag for server in context.servers if server.image and server.image.tag]
     builds = {found for tag in tags for found in re.findall(r"(?<![a-z0-9])b\d{4,6}(?!\w)", tag)}
+    # A commit in the tag stands for a build as well.
+    matches = [server.table for server in context.servers if server.table]
+    builds |= {match.build for match in matches if match.build and match.build_exact}
     if builds and stated not in builds:
         yield context.in_document(
             "Chart.yaml",

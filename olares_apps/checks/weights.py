@@ -1,0 +1,65 @@
+"""The least that a model's weights take, told from its name, for charts that say no more."""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Final
+
+from olares_apps.checks.launch import Server
+
+__all__ = ["Weights", "least_weights", "on_gpu"]
+
+# Parameters in billions; A3B and E4B are active or effective ones, 8x7B a product: not these.
+_PARAMETERS: Final = re.compile(r"(?<![A-Za-z0-9.])(\d{1,4}(?:\.\d{1,2})?)[Bb](?![A-Za-z0-9])")
+_QUANT: Final = re.compile(
+    r"(?<![A-Za-z0-9])(?:I?Q(?P<bits>[1-8])(?:_[A-Z0-9]+)+|(?P<name>NVFP4|MXFP4|AWQ|GPTQ|INT4|FP8"
+    r"|BF16|F16|FP16))(?![A-Za-z0-9])",
+    re.IGNORECASE,
+)
+# Small files that carry the model's name.
+_BESIDES: Final = re.compile(r"mmproj|projector|draft|dflash|eagle|imatrix|lora", re.IGNORECASE)
+_NAMED_BITS: Final = {
+    **dict.fromkeys(("NVFP4", "MXFP4", "AWQ", "GPTQ", "INT4"), 4),
+    "FP8": 8,
+    **dict.fromkeys(("BF16", "F16", "FP16"), 16),
+}
+_OFFLOADS: Final = (
+    *("--n-cpu-moe", "--cpu-moe", "--override-tensor", "--cpu-offload-gb", "--tensor-split"),
+)
+_ALL_LAYERS: Final = 99
+
+
+@dataclass(frozen=True, slots=True)
+class Weights:
+    """A lower bound in bytes, and the name that it is read from."""
+
+    least: int
+    name: str
+
+
+def least_weights(names: Iterable[str]) -> Weights | None:
+    """Return the largest lower bound that names of model files or repositories give.
+
+    A name must say both the parameters and the quantisation: 35 billion at 3 bits are 13.1 GB at
+    least, since no quantisation has fewer bits per weight than its number. None when no name
+    says so much.
+    """
+    best: Weights | None = None
+    for name in names:
+        last = name.rstrip("/").rpartition("/")[2]
+        size, quant = _PARAMETERS.search(last), _QUANT.search(last)
+        if size is None or quant is None or _BESIDES.search(last):
+            continue
+        bits = int(quant["bits"] or 0) or _NAMED_BITS[quant["name"].upper()]
+        least = round(float(size[1]) * 10**9 * bits / 8)
+        if best is None or least > best.least:
+            best = Weights(least, last)
+    return best
+
+
+def on_gpu(server: Server) -> bool:
+    """Say whether all weights of a server's model are meant to lie on the GPU."""
+    if server.parsed is None or any(server.parsed.is_on(flag) for flag in _OFFLOADS):
+        return False
+    layers = server.number("--n-gpu-layers")
+    return layers is None or layers >= _ALL_LAYERS
