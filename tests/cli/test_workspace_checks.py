@@ -176,3 +176,28 @@ def test_a_yaml_file_that_is_no_spec_is_an_unknown_spec(tmp_path: Path, name: st
     outcome = olapps("check", name, cwd=root)
     assert outcome.code == 2
     assert f"unknown spec '{name}'" in outcome.err
+
+
+FULL = "  summary: A demo on your own device.\n  about: More.\n  limits: [One., Two.]\n"
+
+
+@pytest.mark.parametrize(
+    ("page", "messages"),
+    [
+        ("{summary: 好。, about: 更多。, limits: [一。, 二。]}", []),
+        ("{summary: 好。}", ["has 0 limits, the default language has 2", "has no about"]),
+        ("{summary: 好。, about: 更多。, limits: [一。]}", ["has 1 limits"]),
+        ("{summary: 好。, about: 更多。, limits: [一。, 二。, 三。]}", ["has 3 limits"]),
+    ],
+)
+def test_a_locale_that_says_less_or_more_is_a_warning(
+    tmp_path: Path, page: str, messages: list[str]
+) -> None:
+    change = ("  summary: A demo on your own device.\n", f"{FULL}locales:\n  zh-CN: {page}\n")
+    root = build_workspace(tmp_path, change)
+    found = findings(root, "locale-out-of-step")
+    assert len(found) == len(messages)
+    for item, message in zip(found, messages, strict=True):
+        assert message in str(item["message"])
+        assert (item["severity"], item["file"]) == ("warning", SPEC)
+        assert line(root, item["line"]).startswith("zh-CN:")

@@ -146,6 +146,14 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     "link-form": Mutation(
         flagship, swap(MANIFEST, '"First release."', '"See [the page](www.example.org)."')
     ),
+    "locale-out-of-step": Mutation(
+        flagship,
+        context={
+            "spec": flagship_spec(
+                {"text.limits": ["Text only."], "locales": {"zh-CN": {"summary": "好。"}}}
+            )
+        },
+    ),
     "release-notes-missing": Mutation(flagship, drop(MANIFEST, "  upgradeDescription:")),
     # Pictures
     "promo-image-size": Mutation(

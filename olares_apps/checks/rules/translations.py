@@ -127,6 +127,32 @@ def _keys(context: ChartContext) -> Iterator[Found]:
 
 
 @rules.warning(
+    "locale-out-of-step",
+    "A reader of a translation must not learn less than one of the default language.",
+    "docs/specs.md",
+)
+def _step(context: ChartContext) -> Iterator[Found]:
+    """Only with a spec: its texts come in parts that can be counted."""
+    if context.spec is None:
+        return
+    spec = context.spec.spec
+    for tag, page in spec.locales.items():
+        if spec.text.about.strip() and not page.about.strip():
+            yield context.in_spec(
+                f"locales.{tag} has no about, the default language has one",
+                ("locales", tag),
+                hint="translate it",
+            )
+        if len(page.limits) != len(spec.text.limits):
+            yield context.in_spec(
+                f"locales.{tag} has {len(page.limits)} limits, the default language has "
+                f"{len(spec.text.limits)}",
+                ("locales", tag, "limits"),
+                hint="translate each of them",
+            )
+
+
+@rules.warning(
     "i18n-title",
     "The default language's title is shown instead of the manifest's.",
     "public charts whose translated title is an older one",
