@@ -1,5 +1,7 @@
 """Hints propose what exists and makes sense, or nothing."""
 
+from typing import Any
+
 import pytest
 from support.check_charts import DEPLOYMENT, find, flagship, flagship_spec, rules_of
 from support.mutation import IMAGE, arguments, everywhere, swap
@@ -87,6 +89,33 @@ def test_where_braces_stay_open(text: str, line: int | None) -> None:
     assert line_of_open_action(text) == line
 
 
-def test_an_unknown_flag_without_a_near_one_points_to_the_tables() -> None:
+def test_an_unknown_flag_without_a_near_one_is_to_be_removed() -> None:
     found = find(arguments("--fused-gdn", "1")(flagship()).check(), "flag-unknown")
-    assert found.hint == "see docs/flag-tables.md"
+    assert found.hint == "remove it"
+
+
+def test_an_unknown_flag_of_other_builds_names_some_of_them() -> None:
+    found = find(arguments("--reasoning-loop-guard", "1")(flagship()).check(), "flag-unknown")
+    assert found.hint == "remove it, or use a build that has it (beellama)"
+
+
+@pytest.mark.parametrize(
+    ("changes", "rule", "of_spec", "of_chart"),
+    [
+        ({"engine.ubatch": 4096}, "ubatch-above-batch", "engine.batch: 4096", "--batch-size 4096"),
+        ({"engine.parallel": 4}, "parallel-splits-context", "engine.parallel: 1", "--parallel 1"),
+        (
+            {"engine.extra_args": ["--draft-max", "3"]},
+            "flag-removed",
+            "engine.speculative.n_max",
+            "--spec-draft-n-max or --spec-ngram-mod-n-max",
+        ),
+        ({"engine.kv": {"k": "q4_0", "v": "turbo3"}}, "flag-bad-value", "q4_0", "q4_0"),
+    ],
+)
+def test_a_hint_is_in_the_words_of_the_spec_where_there_is_one(
+    changes: dict[str, Any], rule: str, of_spec: str, of_chart: str
+) -> None:
+    chart = flagship(changes)
+    assert find(chart.check(spec=flagship_spec(changes)), rule).hint == f"write {of_spec}"
+    assert find(chart.check(), rule).hint == f"write {of_chart}"

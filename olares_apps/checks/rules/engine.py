@@ -4,19 +4,21 @@ The tables and the rules between options belong to ``olares_apps.engines.flags``
 problem and each of those rules is one rule here.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from typing import Final
 
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.launch import Server
 from olares_apps.checks.rule import Found, Group, RuleBook
-from olares_apps.engines.flags import FLAG_RULES, FlagProblem, ProblemKind
+from olares_apps.engines.flags import FLAG_RULES, FlagProblem, ProblemKind, builds_with
 from olares_apps.findings import Severity
 
 __all__ = ["rules"]
 
 rules = RuleBook(Group.ENGINE, "flag tables of the engines' builds")
 
+_FLAG: Final = re.compile(r"(?<![\w-])(?P<flag>--[a-z][a-z0-9-]*)(?: (?P<value>[\w.]+))?")
 _KINDS: Final = {
     ProblemKind.UNKNOWN: "The build stops at an option that it does not know.",
     ProblemKind.REMOVED: "The build refuses an option that earlier builds had.",
@@ -50,20 +52,55 @@ def _found(context: ChartContext, server: Server, problem: FlagProblem) -> Found
     nearest = "" if match is None or match.exact else f" (by the table of {match.nearest})"
     severity = Severity.INFO if nearest else problem.severity
     pieces = [piece for piece in (problem.flag,) if piece]
-    hint = f"write {problem.suggestion}" if problem.suggestion else ""
-    if not hint and problem.allowed:
-        hint = f"allowed: {', '.join(problem.allowed[:16])}"
     name = problem.flag.partition("=")[0]
     value = problem.value if problem.kind in _OF_VALUES else None
     return context.in_object(
         server.workload.item,
         f"{problem.message}{nearest}",
         *pieces,
-        hint=hint or "see docs/flag-tables.md",
+        hint=_hint(context, server, problem),
         below=_below(context, server, problem.flag),
         field=context.field_of_flag(server, problem.flag, name, value=value),
         severity=severity,
     )
+
+
+_HINTS: Final = {
+    ProblemKind.MISSING_VALUE: "write a value behind it",
+    ProblemKind.UNEXPECTED_VALUE: "remove the word",
+    ProblemKind.REPEATED: "keep one of them",
+    ProblemKind.CONFLICT: "change one of the settings that the message names",
+}
+_OTHERS: Final = 3
+
+
+def _hint(context: ChartContext, server: Server, problem: FlagProblem) -> str:
+    """Return what to do: in the words of the spec where there is one."""
+    if problem.suggestion:
+        return f"write {_in_fields(context, problem.suggestion)}"
+    if problem.allowed:
+        return f"allowed: {', '.join(problem.allowed[:16])}"
+    if problem.kind is ProblemKind.UNKNOWN:
+        known = builds_with(server.engine, [problem.flag.partition("=")[0]])
+        builds = f", or use a build that has it ({', '.join(known[-_OTHERS:])})" if known else ""
+        return f"remove it{builds}"
+    return _HINTS.get(problem.kind, "correct the value")
+
+
+def _in_fields(context: ChartContext, suggestion: str) -> str:
+    """Return a suggestion with the fields of the spec in place of the flags that they set."""
+    if context.spec is None:
+        return suggestion
+    owned = context.spec.spec.engine.reserved_arguments()
+
+    def field(found: re.Match[str]) -> str:
+        name = owned.get(found["flag"], "")
+        if not name.startswith("engine.") or " " in name:
+            return found[0]
+        return f"{name}: {found['value']}" if found["value"] else name
+
+    choices = [_FLAG.sub(field, choice) for choice in suggestion.split(" or ")]
+    return " or ".join(dict.fromkeys(choices))
 
 
 def _below(context: ChartContext, server: Server, flag: str) -> tuple[str, ...]:

@@ -88,6 +88,7 @@ def _parallel_splits(launch: Launch) -> Iterator[Clash]:
         yield Clash(
             f"context per slot = {ctx // slots}: {slots} slots share --ctx-size {ctx}",
             launch.parsed.last("--parallel"),
+            suggestion="--parallel 1",
         )
 
 
