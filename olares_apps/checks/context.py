@@ -16,6 +16,7 @@ from olares_apps.checks.prose import Prose
 from olares_apps.checks.rendering import Rendering, Template, Variant
 from olares_apps.checks.shape import as_list, as_map, as_maps, as_text, dig
 from olares_apps.checks.spec_servers import servers_of
+from olares_apps.checks.workloads import Workload, workloads
 from olares_apps.generations import GENERATIONS, Generation
 from olares_apps.helm import RenderedObject
 from olares_apps.helm.calls import CallFailed
@@ -249,6 +250,11 @@ class ChartContext(ChartFiles, Placing):
                 known |= {(item.kind, item.name) for item in fresh}
                 found += fresh
         return found
+
+    @cached_property
+    def workloads(self) -> Sequence[Workload]:
+        """Return the objects that run pods, with what was read of them so far."""
+        return workloads(self.objects)
 
     @cached_property
     def is_whole(self) -> bool:

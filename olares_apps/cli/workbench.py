@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from olares_apps.checks.refused import Refused
+from olares_apps.cli.pool import fan_out
 from olares_apps.cli.stores import workspace_root
 from olares_apps.engines.registry import get_engine, spec_model
 from olares_apps.errors import (
@@ -234,5 +235,7 @@ def open_workbench(root: Path | None = None) -> Workbench:
 
     Raises WorkspaceError, SpecError or RenderError.
     """
-    workspace = load_workspace(workspace_root(root), model=spec_model(), facts=all_facts)
+    workspace = load_workspace(
+        workspace_root(root), model=spec_model(), facts=all_facts, each=fan_out
+    )
     return Workbench(workspace, load_templates(workspace.folder("templates")))

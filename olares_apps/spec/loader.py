@@ -17,9 +17,12 @@ from olares_apps.spec.translate import problems_of
 from olares_apps.spec.variants import RedirectedPositions, apply_variant, variant_places
 from olares_apps.spec.yaml_source import decode, read_mapping, unify_line_ends
 
-__all__ = ["Facts", "LoadedSpec", "free_texts", "load_spec", "variant_of"]
+__all__ = ["Facts", "LoadedSpec", "SpecParts", "free_texts", "load_spec", "variant_of"]
 
 _FIELD: Final = re.compile(r"(?:engine|model|resources|settings)(?:\.[a-z_0-9]+)+")
+
+SpecParts = tuple[dict[Any, Any], PurePath, str]
+"""A loaded spec taken apart: the state of its model, its path and its text."""
 
 Facts = Callable[[AppSpec[Any]], Mapping[str, object]]
 """Gives the facts that the texts of a spec may name."""
@@ -33,6 +36,18 @@ class LoadedSpec:
     path: PurePath
     text: str
     positions: Positions
+
+    def parts(self) -> "SpecParts":
+        """Return what the spec is made of, which can go from one process to another."""
+        return self.spec.__getstate__(), self.path, self.text
+
+    @classmethod
+    def of_parts(cls, parts: "SpecParts", model: type[AppSpec[Any]]) -> "LoadedSpec":
+        """Return the spec that :meth:`parts` took apart; it is not checked again."""
+        state, path, text = parts
+        spec = model.__new__(model)
+        spec.__setstate__(state)
+        return cls(spec, path, text, Positions(text, path))
 
     @property
     def name(self) -> str:

@@ -2,7 +2,7 @@
 
 import gc
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path, PurePath
@@ -11,13 +11,15 @@ from typing import Any, Final
 from olares_apps.errors import Problem, SpecError, UnknownName, WorkspaceError
 from olares_apps.spec.config import CONFIG_FILE, WorkspaceConfig
 from olares_apps.spec.fleet import fleet_problems
-from olares_apps.spec.loader import Facts, LoadedSpec, load_spec
+from olares_apps.spec.loader import Facts, LoadedSpec, SpecParts, load_spec
 from olares_apps.spec.models import AppSpec
 from olares_apps.spec.toml_source import read_config
 from olares_apps.spec.yaml_source import MAX_BYTES
 
-__all__ = ["Workspace", "find_root", "load_config", "load_workspace"]
+__all__ = ["Each", "Workspace", "find_root", "load_config", "load_workspace"]
 
+Each = Callable[[Callable[[Any], Any], Sequence[Any]], list[Any]]
+"""Applies a function to every item and returns the results in order."""
 _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*", re.ASCII)
 _ENDINGS: Final = (".yaml", ".yml")
 _APP: Final = re.compile(r"""^app:[ \t]*["']?([a-z0-9]+)""", re.MULTILINE)
@@ -125,36 +127,63 @@ def load_config(root: Path) -> WorkspaceConfig:
 
 
 def load_workspace(
-    root: Path, *, model: type[AppSpec[Any]], facts: Facts | None = None
+    root: Path,
+    *,
+    model: type[AppSpec[Any]],
+    facts: Facts | None = None,
+    each: Each = lambda work, items: list(map(work, items)),
 ) -> Workspace:
     """Load the workspace at ``root``.
 
     ``model`` comes from the registry of engines; with ``facts``, placeholders of the texts are
-    checked too. A broken spec does not hide the others: it is kept aside in ``broken``. Raises
-    WorkspaceError when there is no workspace, olapps.toml is wrong, or there is no spec at all.
+    checked too. ``each`` applies a function to every item, perhaps in several processes. A
+    broken spec does not hide the others: it is kept aside in ``broken``. Raises WorkspaceError
+    when there is no workspace, olapps.toml is wrong, or there is no spec at all.
     """
     config = load_config(root)
     specs: dict[str, LoadedSpec] = {}
     broken: dict[str, SpecError] = {}
     apps: dict[str, str] = {}
-    with _without_collections():
-        for file in _spec_files(root, config.workspace.specs):
-            path = PurePath(file.relative_to(root).as_posix())
-            try:
-                _check_name(path)
-                data = _read_spec(file, path)
-                found = _APP.search(data.decode(errors="replace"))
-                if found:
-                    apps.setdefault(found[1], path.stem)
-                specs[path.stem] = load_spec(data, path=path, model=model, facts=facts)
-            except SpecError as error:
-                broken[path.stem] = error
-    for loaded in specs.values():
-        apps.setdefault(loaded.spec.app, loaded.name)
+
+    def load(file: Path) -> LoadedSpec:
+        path = PurePath(file.relative_to(root).as_posix())
+        _check_name(path)
+        return load_spec(_read_spec(file, path), path=path, model=model, facts=facts)
+
+    def attempt(file: Path) -> SpecParts | None:
+        try:
+            with _without_collections():
+                return load(file).parts()
+        except SpecError:  # its places would not survive the way between processes
+            return None
+
+    files = _spec_files(root, config.workspace.specs)
+    for file, parts in zip(files, each(attempt, files), strict=True):
+        try:
+            loaded = LoadedSpec.of_parts(parts, model) if parts else load(file)
+            specs[loaded.name] = loaded
+            apps.setdefault(loaded.spec.app, loaded.name)
+        except SpecError as error:
+            broken[file.stem] = error
+            app = _app_in(file)
+            if app:
+                apps.setdefault(app, file.stem)
     for name, clash in fleet_problems(specs.values()).items():
         broken[name] = clash
         del specs[name]
     return Workspace(root, config, specs, dict(sorted(broken.items())), apps)
+
+
+def _app_in(file: Path) -> str | None:
+    """Return the app's name that a broken spec states, None when that cannot be told."""
+    if not file.is_file():  # a pipe would be waited for
+        return None
+    try:
+        with file.open("rb") as stream:
+            found = _APP.search(stream.read(MAX_BYTES).decode(errors="replace"))
+    except OSError:
+        return None
+    return found[1] if found else None
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from olares_apps.checks.downloads import place_on_volume, row_targets, script_ta
 from olares_apps.checks.launch import SHELLS, Server, environment, script_of
 from olares_apps.checks.rule import Found, Group, RuleBook
 from olares_apps.checks.shape import as_map, as_maps, as_text, dig
-from olares_apps.checks.workloads import Container, Workload, of_kind, workloads
+from olares_apps.checks.workloads import Container, Workload, of_kind
 from olares_apps.errors import nearest
 
 __all__ = ["rules"]
@@ -30,7 +30,7 @@ _LINKED: Final = re.compile(r"[A-Z0-9_]+_SERVICE_(?:HOST|PORT(?:_[A-Z0-9_]+)?)")
 def _undefined(context: ChartContext) -> Iterator[Found]:
     """Scripts of a shell are left out: there ``$(name)`` runs a command."""
     servers = {(server.workload.name, server.container.name) for server in context.servers}
-    for workload in workloads(context.objects):
+    for workload in context.workloads:
         for container in workload.all_containers:
             yield from _undefined_in_env(context, workload, container)
             is_server = (workload.name, container.name) in servers
@@ -192,7 +192,7 @@ def _brought(context: ChartContext, server: Server, place: str) -> frozenset[str
     """Return every file that containers bring near a place, None when that cannot be told."""
     maps = {i.name: as_map(i.data.get("data")) for i in of_kind(context.objects, "ConfigMap")}
     found: set[str] = set()
-    for workload in workloads(context.objects):
+    for workload in context.workloads:
         for container in workload.all_containers:
             if not _reaches(workload, container, place):
                 continue

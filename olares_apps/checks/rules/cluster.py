@@ -8,7 +8,7 @@ from olares_apps.checks.images import cuda_of, parse_image, suggestion, tag_faul
 from olares_apps.checks.kinds import kind_fault
 from olares_apps.checks.rule import Applies, Found, Group, RuleBook
 from olares_apps.checks.shape import as_list, as_map, as_maps, as_text, dig, shown
-from olares_apps.checks.workloads import Container, Workload, of_kind, workloads
+from olares_apps.checks.workloads import Container, Workload, of_kind
 from olares_apps.engines.flags import known_builds
 from olares_apps.findings import Severity
 from olares_apps.helm import RenderedObject
@@ -127,7 +127,7 @@ def _service_type(context: ChartContext) -> Iterator[Found]:
 
 
 def _images(context: ChartContext) -> Iterator[tuple[Workload, Container]]:
-    for workload in workloads(context.objects):
+    for workload in context.workloads:
         for container in workload.all_containers:
             yield workload, container
 
@@ -218,8 +218,7 @@ def _selected(context: ChartContext) -> Iterator[Found]:
         return
     hosts = {as_text(item.get("host")) for _, item in as_maps(context.manifest.get("entrances"))}
     labels = [
-        as_map(dig(workload.template, "metadata", "labels"))
-        for workload in workloads(context.objects)
+        as_map(dig(workload.template, "metadata", "labels")) for workload in context.workloads
     ]
     for item in of_kind(context.objects, "Service"):
         wanted = as_map(dig(item.data, "spec", "selector"))

@@ -8,7 +8,7 @@ from olares_apps.checks.context import ChartContext
 from olares_apps.checks.rule import Applies, Found, Group, RuleBook
 from olares_apps.checks.rules.manifest import is_web_address
 from olares_apps.checks.shape import as_list, as_maps, as_text, dig, shown
-from olares_apps.checks.workloads import of_kind, workloads
+from olares_apps.checks.workloads import of_kind
 from olares_apps.findings import Severity
 from olares_apps.helm import RenderedObject
 
@@ -285,7 +285,7 @@ def _upload(context: ChartContext) -> Iterator[Found]:
         return
     mounts = {
         as_text(mount.get("mountPath"))
-        for workload in workloads(context.objects)
+        for workload in context.workloads
         for container in workload.containers
         for mount in container.mounts
     }

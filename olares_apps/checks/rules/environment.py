@@ -7,7 +7,7 @@ from typing import Final
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.rule import Applies, Found, Group, RuleBook
 from olares_apps.checks.shape import as_list, as_map, as_maps, as_text, dig, shown
-from olares_apps.checks.workloads import of_kind, workloads
+from olares_apps.checks.workloads import of_kind
 from olares_apps.findings import Severity
 from olares_apps.helm import RenderedObject
 from olares_apps.helm.uses import ValueUse
@@ -83,7 +83,7 @@ def _unused(context: ChartContext) -> Iterator[Found]:
     "a public chart whose hub client failed on an empty HF_ENDPOINT",
 )
 def _empty(context: ChartContext) -> Iterator[Found]:
-    for workload in workloads(context.objects):
+    for workload in context.workloads:
         for container in workload.all_containers:
             for _, item in as_maps(container.data.get("env")):
                 name = as_text(item.get("name"))
@@ -105,7 +105,7 @@ def _empty(context: ChartContext) -> Iterator[Found]:
     blocks=True,
 )
 def _types(context: ChartContext) -> Iterator[Found]:
-    for workload in workloads(context.objects):
+    for workload in context.workloads:
         for container in workload.all_containers:
             for _, item in as_maps(container.data.get("env")):
                 value, name = item.get("value"), as_text(item.get("name"))
@@ -158,7 +158,7 @@ def _kind(value: object) -> str:
     "helm/helm#12195, #1707, #13254",
 )
 def _exponents(context: ChartContext) -> Iterator[Found]:
-    for workload in workloads(context.objects):
+    for workload in context.workloads:
         for container in workload.all_containers:
             words = [*container.words("command"), *container.words("args")]
             entries = as_maps(container.data.get("env"))

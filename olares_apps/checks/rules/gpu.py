@@ -9,7 +9,7 @@ from olares_apps.checks.images import cuda_of
 from olares_apps.checks.rule import Found, Group, RuleBook
 from olares_apps.checks.shape import as_map, as_maps, as_text, dig, size
 from olares_apps.checks.weights import least_weights, on_gpu
-from olares_apps.checks.workloads import Workload, workloads
+from olares_apps.checks.workloads import Workload
 from olares_apps.findings import Severity
 from olares_apps.lock.measured_memory import matching_figure
 from olares_apps.lock.need import known_need
@@ -46,7 +46,7 @@ def _gpu_workloads(context: ChartContext) -> list[Workload]:
     running = {server.workload.name for server in context.servers}
     return [
         item
-        for item in workloads(context.objects)
+        for item in context.workloads
         if item.is_scaled and (item.name in running or _ANNOTATION in item.annotations)
     ]
 
@@ -59,7 +59,7 @@ def _gpu_workloads(context: ChartContext) -> list[Workload]:
 def _annotation(context: ChartContext) -> Iterator[Found]:
     if not _declared(context) or not context.is_whole:
         return
-    items = [item for item in workloads(context.objects) if item.is_scaled]
+    items = [item for item in context.workloads if item.is_scaled]
     if any(_ANNOTATION in item.annotations for item in items) or _by_hand(items):
         return
     wanted = _gpu_workloads(context) or items[:1]
@@ -132,7 +132,7 @@ def _scope(context: ChartContext) -> Iterator[Found]:
     "app-service handler_webhook.go",
 )
 def _manual(context: ChartContext) -> Iterator[Found]:
-    for workload in workloads(context.objects):
+    for workload in context.workloads:
         for container in workload.containers:
             names = {
                 name
@@ -199,7 +199,7 @@ def _exceeds(context: ChartContext) -> Iterator[Found]:
 
 def _gpumem(context: ChartContext) -> Iterator[tuple[Workload, str, int]]:
     """Yield every hand-written GPU memory limit in MiB."""
-    for workload in workloads(context.objects):
+    for workload in context.workloads:
         for container in workload.containers:
             text = as_text(container.resource("limits", "nvidia.com/gpumem"))
             if text.isdecimal() and len(text) < 12:
@@ -328,7 +328,7 @@ def _capability(context: ChartContext) -> Iterator[Found]:
     if context.profile is None:
         return
     sm = context.profile.sm
-    for workload in workloads(context.objects):
+    for workload in context.workloads:
         for container in workload.containers:
             facts = context.images.get(container.image)
             if facts is None or not (facts.archs or facts.ptx_archs) or sm in facts.archs:

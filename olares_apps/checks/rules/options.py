@@ -6,7 +6,6 @@ from typing import Final
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.rule import Applies, Found, Group, RuleBook
 from olares_apps.checks.shape import as_list, as_map, as_maps, as_text, dig, shown
-from olares_apps.checks.workloads import workloads
 from olares_apps.helm.calls import CallFailed
 from olares_apps.helm.semver_range import VersionRange, parse_version
 
@@ -215,7 +214,7 @@ def _template_only(context: ChartContext) -> Iterator[Found]:
     blocks=True,
 )
 def _overlay(context: ChartContext) -> Iterator[Found]:
-    names = {item.name for item in workloads(context.objects) if item.is_scaled}
+    names = {item.name for item in context.workloads if item.is_scaled}
     for index, item in as_maps(dig(context.manifest, "overlayGateway", "entrances")):
         title, port = as_text(item.get("title")), item.get("port")
         workload = as_text(item.get("workload"))
@@ -247,7 +246,7 @@ def _overlay(context: ChartContext) -> Iterator[Found]:
     blocks=True,
 )
 def _device_access(context: ChartContext) -> Iterator[Found]:
-    scaled = {item.name: item for item in workloads(context.objects) if item.is_scaled}
+    scaled = {item.name: item for item in context.workloads if item.is_scaled}
     for name, item in context.map_at("workloadOptions").items():
         if not as_list(as_map(item).get("allow")):
             continue

@@ -1,7 +1,7 @@
 """Pods: volumes, users, scheduling and names, as admission and linters of devices see them."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from olares_apps.checks.context import ChartContext
@@ -9,7 +9,7 @@ from olares_apps.checks.images import parse_image
 from olares_apps.checks.launch import scripts
 from olares_apps.checks.rule import Applies, Found, Group, RuleBook
 from olares_apps.checks.shape import as_map, as_maps, as_text, dig, shown
-from olares_apps.checks.workloads import Container, Workload, of_kind, workloads
+from olares_apps.checks.workloads import Container, Workload, of_kind
 
 __all__ = ["rules"]
 
@@ -29,8 +29,8 @@ _ALWAYS_THERE: Final = (
 _UNTRUSTED: Final = ("ghcr.io", "quay.io")
 
 
-def _all(context: ChartContext) -> list[Workload]:
-    return workloads(context.objects)
+def _all(context: ChartContext) -> Sequence[Workload]:
+    return context.workloads
 
 
 @rules.error(

@@ -23,7 +23,7 @@ def _declared_replicas(context: ChartContext) -> Iterator[Found]:
     if context.api_version == "v2" or context.manifests[False].problem:
         return
     if not as_map(context.manifest.get("workloadReplicas")):
-        names = [item.name for item in workloads(context.objects) if item.is_scaled]
+        names = [item.name for item in context.workloads if item.is_scaled]
         yield context.in_manifest(
             "workloadReplicas is missing",
             "apiVersion",
@@ -44,7 +44,7 @@ def _matching_replicas(context: ChartContext) -> Iterator[Found]:
     is_app = context.manifest.get("olaresManifest.type") in (None, "", "app")
     if not declared or not context.is_whole or not is_app:
         return
-    found = {item.name: item for item in workloads(context.objects) if item.is_scaled}
+    found = {item.name: item for item in context.workloads if item.is_scaled}
     for name in declared:
         if name not in found:
             yield context.in_manifest(
@@ -86,7 +86,7 @@ def _replica_template(context: ChartContext) -> Iterator[Found]:
                     context, workload, f"renders {shown(count)} when stopped, not 0"
                 )
         return
-    for workload in workloads(context.objects):
+    for workload in context.workloads:
         if workload.is_scaled:
             yield _bad_replicas(context, workload, "does not come from .Values.workloads")
 

@@ -11,7 +11,6 @@ from olares_apps.checks.rule import Found, Group, RuleBook
 from olares_apps.checks.shape import as_maps, as_text, dig, size
 from olares_apps.checks.sizes import known_sizes
 from olares_apps.checks.wording import WORDINGS, matches, mentions, names_program, number_of
-from olares_apps.checks.workloads import workloads
 
 __all__ = ["rules"]
 
@@ -367,7 +366,7 @@ def _residue(context: ChartContext) -> Iterator[Found]:
                 piece=found[0],
                 hint="write the character itself",
             )
-    for workload in workloads(context.objects):
+    for workload in context.workloads:
         for container in workload.all_containers:
             entries = as_maps(container.data.get("env"))
             words = [(as_text(item.get("name")), as_text(item.get("value"))) for _, item in entries]
