@@ -53,14 +53,15 @@ class Draft:
 class Hands:
     """What a commit takes from outside: clock, patience, chance and a place to stop it.
 
-    ``clock`` returns nanoseconds since 1970, ``jitter`` a number from 0 to 1, ``sleep`` takes
-    seconds. ``on_step`` is called with a name before every write.
+    ``clock`` returns nanoseconds since 1970, ``timer`` seconds since whenever, ``jitter`` a number
+    from 0 to 1, ``sleep`` takes seconds. ``on_step`` is called with a name before every write.
     """
 
     clock: Callable[[], int] = time.time_ns
+    timer: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     jitter: Callable[[], float] = random.SystemRandom().random
-    retries: int = 300
+    retries: int = 100
     on_step: Callable[[str], None] = lambda name: None
 
 
@@ -78,8 +79,9 @@ class Committed:
 _NOTE_BYTES: Final = 65536
 _Objects = list[tuple[str, bytes]]
 
-# Seconds: the first wait, and the longest; an object store takes one head write a second.
-_FIRST_WAIT, _LONGEST_WAIT = 0.02, 2.0
+# Seconds: the shortest round, and the longest wait when rounds are short, since an object store
+# takes one head write a second; in rounds, and in seconds, the longest one otherwise.
+_SHORT_ROUND, _LONG_ENOUGH, _MOST_ROUNDS, _LONGEST_WAIT = 0.02, 2.0, 32, 30.0
 
 
 def read_state(store: Store) -> State:
@@ -114,6 +116,7 @@ def commit(store: Store, make: Callable[[State], Draft | None], hands: Hands) ->
     """
     written = size = 0
     for attempt in range(1, hands.retries + 2):
+        began = hands.timer()
         state = read_state(store)
         draft = make(state)
         if draft is None:
@@ -135,11 +138,23 @@ def commit(store: Store, make: Callable[[State], Draft | None], hands: Hands) ->
             hands.on_step("head.json")
             if store.swap_head(state.etag, prepared.revision.head(prepared.identity)):
                 return Committed(prepared, state, attempt, written, size)
-        hands.sleep(hands.jitter() * min(_LONGEST_WAIT, _FIRST_WAIT * 2**attempt))
+        hands.sleep(hands.jitter() * _longest_wait(attempt, hands.timer() - began))
     raise Conflict(
         f"{store.url} was changed by somebody else {hands.retries + 1} times in a row",
         hint="run the same command again",
     )
+
+
+def _longest_wait(attempt: int, took: float) -> float:
+    """Return the most seconds to wait after a lost round that took so many seconds.
+
+    Who loses has worked in vain for one round, and so has everybody else who lost to the same
+    head. So the wait is counted in rounds, as stations on one cable count it in frames, and
+    doubles: then about one publisher works at a time, however many there are.
+    """
+    took = min(max(took, _SHORT_ROUND), _LONGEST_WAIT)
+    most = max(_LONG_ENOUGH, min(_LONGEST_WAIT, _MOST_ROUNDS * took))
+    return min(most, took * 2.0**attempt)
 
 
 def _check_words(publisher: str, note: str) -> None:

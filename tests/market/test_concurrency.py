@@ -175,6 +175,34 @@ def test_a_publisher_that_is_always_overtaken_gives_up_with_a_hint() -> None:
     assert status(store).live.keys() == {"demoalpha"}
 
 
+@pytest.mark.parametrize(
+    ("took", "first", "longest"), [(0.0, 0.04, 2.0), (0.5, 1.0, 16.0), (1000.0, 30.0, 30.0)]
+)
+def test_who_loses_long_rounds_waits_for_as_many_rounds_but_never_for_ever(
+    took: float, first: float, longest: float
+) -> None:
+    store, waits, ticks = MemoryStore(), list[float](), iter(range(1000))
+    versions = iter(range(0, 1000, 2))
+
+    def overtake(name: str) -> None:
+        if name == "head.json":
+            version = f"1.0.{next(versions)}"
+            update = build_candidate("demoalpha", version, image=version)
+            publish(store, [update], publisher="y", hands=hands())
+
+    mine = hands(
+        timer=lambda: next(ticks) * took,
+        sleep=waits.append,
+        jitter=lambda: 1.0,
+        retries=9,
+        on_step=overtake,
+    )
+    with pytest.raises(Conflict):
+        publish(store, [build_candidate("demobravo")], publisher="x", hands=mine)
+    assert (waits[0], waits[-1]) == (first, longest)
+    assert waits == sorted(waits)
+
+
 APPS = ("demoalpha", "demobravo")
 CANDIDATES = {
     (app, version): build_candidate(app, version, generations=(OLD,), image=f"{app}{version}")
