@@ -45,6 +45,11 @@ _STYLES = {
     show_default=True,
     help="Ask Helm, the Kubernetes schemas and olares-cli too, where the machine has them.",
 )
+@click.option(
+    "--market",
+    metavar="NAME|ADDRESS",
+    help="Compare updates with what this market holds: versions, entrances, values.",
+)
 @generation_option
 @hardware_option
 @root_option
@@ -54,6 +59,7 @@ def command(
     everything: bool,
     explain: str | None,
     tools: bool,
+    market: str | None,
     generations: tuple[str, ...],
     hardware: str | None,
     root: Path | None,
@@ -65,6 +71,8 @@ def command(
     """
     from olares_apps.checks.discover import find_charts
     from olares_apps.cli.checking import Checked, check_paths, check_specs
+    from olares_apps.cli.published import Shelf
+    from olares_apps.cli.stores import store_for
     from olares_apps.cli.workbench import open_workbench
     from olares_apps.errors import UsageError
 
@@ -78,7 +86,8 @@ def command(
     specs = [name for name in names if not _is_path(name)]
     if everything and names:
         raise UsageError("give names or --all, not both")
-    done = [check_paths(paths, tools=tools)] if paths else []
+    shelf = Shelf(store_for(market, root)) if market else None
+    done = [check_paths(paths, tools=tools, shelf=shelf)] if paths else []
     if specs or not paths:
         bench = open_workbench(root)
         selected, refused = bench.sort_out(specs, hardware=hardware)
@@ -89,6 +98,7 @@ def command(
             refused=refused,
             tools=tools,
             everything=not specs,
+            shelf=shelf,
         )
         if output == "github":
             found = replace(found, findings=[_located(f, bench.charts) for f in found.findings])

@@ -17,6 +17,7 @@ from olares_apps.checks.table import RULES, get_rule
 from olares_apps.checks.tools import SystemTools, Tools
 from olares_apps.cli.belongings import own_icons, pictures, stray_charts
 from olares_apps.cli.pool import fan_out
+from olares_apps.cli.published import Shelf
 from olares_apps.cli.workbench import Workbench
 from olares_apps.errors import CheckFailed, OlappsError, UnknownName, UsageError
 from olares_apps.findings import Finding, Severity
@@ -54,13 +55,15 @@ def check_specs(
     refused: Sequence[Refused] = (),
     tools: bool,
     everything: bool = False,
+    shelf: Shelf | None = None,
 ) -> Checked:
     """Check the charts of specs, and all of them beside each other.
 
     ``refused`` are specs that could not be used already; what cannot be rendered joins them.
     ``everything`` says that all of the workspace are there, so that charts of no spec can be
-    told. With ``tools`` the real Helm, the Kubernetes schemas and the device's own linter take
-    part where the machine has them. Raises WorkspaceError for severities that must not be.
+    told. ``shelf`` is the market that updates are compared with. With ``tools`` the real Helm,
+    the Kubernetes schemas and the device's own linter take part where the machine has them.
+    Raises WorkspaceError for severities that must not be.
     """
     changes = severity_changes(bench)
     lowered = _lowered(changes)
@@ -69,7 +72,7 @@ def check_specs(
     def check(loaded: LoadedSpec) -> tuple[int, list[Finding]]:
         try:
             charts = [chart for _, chart in bench.charts_of(loaded, generations)]
-            return len(charts), _check(bench, loaded, charts, system, changes)
+            return len(charts), _check(bench, loaded, charts, system, changes, shelf)
         except OlappsError as error:
             return 0, run_refused(bench.refused(loaded.name, error), severities=lowered)
 
@@ -80,8 +83,10 @@ def check_specs(
     return Checked(findings, sum(charts for charts, _ in results), _silenced(changes))
 
 
-def check_paths(paths: Sequence[Path], *, tools: bool) -> Checked:
+def check_paths(paths: Sequence[Path], *, tools: bool, shelf: Shelf | None = None) -> Checked:
     """Check chart folders and archives that anybody made, each for itself.
+
+    ``shelf`` is the market that updates are compared with.
 
     Files of findings are relative to the working directory; of an archive they are the archive
     itself, and the message names the member. Raises UsageError when the only path is no chart;
@@ -91,7 +96,7 @@ def check_paths(paths: Sequence[Path], *, tools: bool) -> Checked:
 
     def check(path: Path) -> list[Finding]:
         try:
-            return _check_path(path, system)
+            return _check_path(path, system, shelf)
         except UsageError as error:
             if len(paths) == 1:
                 raise
@@ -101,7 +106,7 @@ def check_paths(paths: Sequence[Path], *, tools: bool) -> Checked:
     return Checked(_about_the_machine(findings), len(paths), {})
 
 
-def _check_path(path: Path, tools: Tools | None) -> list[Finding]:
+def _check_path(path: Path, tools: Tools | None, shelf: Shelf | None) -> list[Finding]:
     source = read_source(path)
     context = ChartContext(
         source.files,
@@ -110,6 +115,8 @@ def _check_path(path: Path, tools: Tools | None) -> list[Finding]:
         profile=_profile("olares-one"),
         tools=tools,
     )
+    if shelf is not None:
+        context.published = shelf.published(context.app, context.generation_name)
     found = run_rules(context, groups=_groups(tools is not None))
     place = Path(os.path.relpath(path))
     return [_placed(item, place, is_archive=source.listing.is_archive) for item in found]
@@ -131,15 +138,18 @@ def _unreadable(path: Path, error: UsageError) -> Finding:
     return Finding(rule.id, rule.severity, error.message, app=path.name, file=place)
 
 
-def publish_gate(bench: Workbench) -> Callable[[LoadedSpec, Sequence[ChartTree]], None]:
+def publish_gate(
+    bench: Workbench, shelf: Shelf
+) -> Callable[[LoadedSpec, Sequence[ChartTree]], None]:
     """Return the function that stops a publish: it raises CheckFailed with what is wrong.
 
-    Raises WorkspaceError for severities that must not be.
+    ``shelf`` is the market that is published to. Raises WorkspaceError for severities that must
+    not be.
     """
     changes = severity_changes(bench)
 
     def gate(loaded: LoadedSpec, charts: Sequence[ChartTree]) -> None:
-        found = _check(bench, loaded, charts, None, changes)
+        found = _check(bench, loaded, charts, None, changes, shelf)
         errors = [item for item in found if item.severity is Severity.ERROR]
         if errors:
             lines = [f"{item.app}: {_place(item)}: {item.message} ({item.rule})" for item in errors]
@@ -176,6 +186,7 @@ def _check(
     charts: Sequence[ChartTree],
     tools: Tools | None,
     changes: Mapping[str, SeverityChange],
+    shelf: Shelf | None,
 ) -> list[Finding]:
     profile, lock = _profile(loaded.spec.hardware), bench.lock(loaded)
     known, recipe = bench.with_lock(loaded), bench.recipe(loaded)
@@ -192,6 +203,7 @@ def _check(
                 recipe=recipe,
                 images=images,
                 pictures=shown,
+                published=shelf.published(chart.app, chart.generation) if shelf else None,
                 tools=tools,
             ),
             groups=_groups(tools is not None),

@@ -1,6 +1,7 @@
 """`olapps publish`: what changed goes to the market, in one step."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cache
 from itertools import count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -72,11 +73,16 @@ def command(
     if names:
         refuse_named(specs)
 
-    def gate(loaded: "LoadedSpec", charts: "Sequence[ChartTree]") -> None:
+    @cache
+    def checks() -> "Callable[[LoadedSpec, Sequence[ChartTree]], None]":
         # The checks are a large part of the program: a publish without a change needs none.
         from olares_apps.cli.checking import publish_gate
+        from olares_apps.cli.published import Shelf
 
-        publish_gate(bench)(loaded, charts)
+        return publish_gate(bench, Shelf(store))
+
+    def gate(loaded: "LoadedSpec", charts: "Sequence[ChartTree]") -> None:
+        checks()(loaded, charts)
 
     with progress("publishing") as advance:
         steps = count(1)
