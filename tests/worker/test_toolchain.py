@@ -2,9 +2,12 @@
 
 import gzip
 import json
+import subprocess
 from pathlib import Path
 
-from support.worker import FOLDER, require_worker, run_tool
+import pytest
+from support.worker import FOLDER, NPM, environment, require_worker, run_tool
+from support.workspaces import build_workspace, good
 
 from olares_apps.market.answer_tables import TABLES_FILE, tables_text
 
@@ -46,6 +49,37 @@ def test_its_lock_pins_by_digest_and_names_no_index() -> None:
     installed = {name: entry for name, entry in packages.items() if name}
     assert {name for name, entry in installed.items() if "integrity" not in entry} == set()
     assert {name for name, entry in installed.items() if "resolved" in entry} == set()
+
+
+def test_npm_can_install_what_init_writes_from_its_lock_alone(tmp_path: Path) -> None:
+    require_worker()
+    if not NPM.is_file():
+        pytest.skip("the pinned npm is missing: run make node")
+    root = build_workspace(tmp_path / "ws")
+    good("worker", "init", cwd=root)
+    folder = root / "worker"
+
+    def install() -> subprocess.CompletedProcess[str]:
+        # Without an index and with nothing in its cache npm can only go by the lock.
+        return subprocess.run(
+            ["node", str(NPM), "ci", "--dry-run", "--offline", "--cache", str(tmp_path / "cache")],
+            cwd=folder,
+            env=environment(),
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+
+    done = install()
+    assert done.returncode == 0, done.stderr
+    locked = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))["packages"]
+    packages = json.loads((folder / "package.json").read_text(encoding="utf-8"))
+    wanted = packages["dependencies"] | packages["devDependencies"]
+    assert {name: locked[f"node_modules/{name}"]["version"] for name in wanted} == wanted
+    # It is the lock that lets it: a package that the lock has in another version is refused.
+    packages["dependencies"]["hono"] = "4.0.0"
+    (folder / "package.json").write_text(json.dumps(packages), encoding="utf-8")
+    assert install().returncode != 0
 
 
 def test_it_decodes_by_the_table_of_the_publisher() -> None:
