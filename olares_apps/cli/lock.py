@@ -43,7 +43,7 @@ def command(
     from olares_apps.errors import SpecError, UsageError
     from olares_apps.lock.errors import LockBroken
     from olares_apps.lock.file import load_lock, lock_path, write_lock
-    from olares_apps.lock.gather import update_locks, with_variants
+    from olares_apps.lock.gather import WantedImage, update_locks, with_variants
     from olares_apps.render.assemble import DOWNLOAD_IMAGE
     from olares_apps.spec.loader import variant_of
 
@@ -58,8 +58,11 @@ def command(
             variant_of(loaded, profile, facts=all_facts).spec for profile in loaded.spec.variants
         ]
         spec = with_variants(loaded.spec, variants)
-        images = [item.engine.image for item in (loaded.spec, *variants)]
-        images += [DOWNLOAD_IMAGE] if spec.model.files else []
+        fields = {loaded.spec.engine.image: "engine.image"}
+        for profile, variant in zip(loaded.spec.variants, variants, strict=True):
+            fields.setdefault(variant.engine.image, f"variants.{profile}")
+        images = [WantedImage(image, field) for image, field in fields.items()]
+        images += [WantedImage(DOWNLOAD_IMAGE, None)] if spec.model.files else []
         try:
             known = load_lock(top / loaded.path, shown=loaded.path)
         except LockBroken as error:
@@ -67,9 +70,12 @@ def command(
                 raise
             out.note(f"{error}\n{lock_path(loaded.path)} cannot be used and is made anew")
             known = None
-        todo.append((spec, known, list(dict.fromkeys(images))))
+        todo.append((spec, known, images))
     with open_gatherer(offline=offline) as gatherer, progress("locking") as advance:
         updates = update_locks(todo, gatherer, upgrade=upgrade, progress=advance)
+    missing = {image: why for update in updates for image, why in update.missing.items()}
+    for image, why in missing.items():
+        out.note(f"{image}, which does the download, is not pinned: {why}")
     rows: list[dict[str, Any]] = []
     problems: list[Problem] = []
     for loaded, update in zip(selected, updates, strict=True):

@@ -84,7 +84,7 @@ def command(
     from olares_apps.fit.verdict import MIB, Thresholds
     from olares_apps.hardware import load_profile
     from olares_apps.lock.file import write_lock
-    from olares_apps.lock.gather import update_locks
+    from olares_apps.lock.gather import WantedImage, update_locks
     from olares_apps.lock.image_name import parse_image
     from olares_apps.render.assemble import DOWNLOAD_IMAGE
     from olares_apps.spec.loader import load_spec
@@ -117,7 +117,8 @@ def command(
         make = _from_checkpoint if has_weights and not facts.ggufs() else _from_ggufs
         draft = make(wish, facts, gatherer)
         loaded = load_spec(draft.text, path=path, model=spec_model(), facts=all_facts)
-        images = [draft.image, *([DOWNLOAD_IMAGE] if loaded.spec.model.files else [])]
+        images = [WantedImage(draft.image, "engine.image")]
+        images += [WantedImage(DOWNLOAD_IMAGE, None)] if loaded.spec.model.files else []
         (update,) = update_locks([(loaded.spec, None, images)], gatherer)
     with (top / path).open("x", encoding="utf-8") as file:
         file.write(draft.text)

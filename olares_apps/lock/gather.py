@@ -5,7 +5,7 @@ from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from threading import Lock as Mutex
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
@@ -23,10 +23,13 @@ from olares_apps.lock.model import (
     Origin,
     Platform,
 )
-from olares_apps.lock.registry import Registry
+from olares_apps.lock.registry import ImageFacts, Registry
 from olares_apps.spec.models import AppSpec, ModelAlternative, ModelFile, ModelRepo
 
-__all__ = ["Fault", "Gatherer", "Update", "update_locks", "with_variants"]
+__all__ = ["Fault", "Gatherer", "Update", "WantedImage", "update_locks", "with_variants"]
+
+Key = TypeVar("Key")
+Facts = TypeVar("Facts")
 
 Entry: TypeAlias = LockedFile | LockedImage | LockedRepo
 
@@ -42,11 +45,24 @@ class Fault:
 
 
 @dataclass(frozen=True, slots=True)
+class WantedImage:
+    """An image to pin, and the field of the spec that names it.
+
+    ``field`` is None for an image that the chart adds: when it cannot be had, the rest is
+    written all the same.
+    """
+
+    image: str
+    field: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Update:
     """What became of one spec's lock: ``lock`` is the new one, complete unless there are faults.
 
     ``fetched`` names what was asked for, ``kept`` counts what was known already. ``read`` is
-    how many bytes of each model file were fetched, for those of which any were.
+    how many bytes of each model file were fetched, for those of which any were. ``missing``
+    maps images that the chart adds to why they are not pinned.
     """
 
     lock: Lock
@@ -54,6 +70,7 @@ class Update:
     kept: int
     faults: tuple[Fault, ...]
     read: Mapping[str, int] = field(default_factory=dict)
+    missing: Mapping[str, OlappsError] = field(default_factory=dict)
 
 
 @dataclass
@@ -64,6 +81,7 @@ class Gatherer:
     registry: Registry
     now: Callable[[], str]
     _repos: dict[tuple[str, str], Future[RepoFacts]] = field(default_factory=dict)
+    _images: dict[str, Future[ImageFacts]] = field(default_factory=dict)
     _guard: Mutex = field(default_factory=Mutex)
 
     def file(self, file: ModelFile, revision: str) -> LockedFile:
@@ -104,7 +122,7 @@ class Gatherer:
 
     def image(self, image: str) -> LockedImage:
         """Return the facts of an image."""
-        facts = self.registry.image(image)
+        facts = self._once(self._images, image, lambda: self.registry.image(image))
         with _plausible(RegistryFailed, f"{facts.host} states about {image}"):
             return LockedImage(
                 image=image,
@@ -114,15 +132,18 @@ class Gatherer:
             )
 
     def _repo(self, repo: str, revision: str) -> RepoFacts:
-        """Ask for a repository once, however many of its files are wanted."""
+        return self._once(self._repos, (repo, revision), lambda: self.hub.repo(repo, revision))
+
+    def _once(self, asked: dict[Key, Future[Facts]], key: Key, ask: Callable[[], Facts]) -> Facts:
+        """Ask once, however many files or specs want the answer."""
         with self._guard:
-            waiting = self._repos.get((repo, revision))
+            waiting = asked.get(key)
             mine = waiting is None
             if waiting is None:
-                waiting = self._repos[repo, revision] = Future()
+                waiting = asked[key] = Future()
         if mine:
             try:
-                waiting.set_result(self.hub.repo(repo, revision))
+                waiting.set_result(ask())
             except BaseException as error:
                 waiting.set_exception(error)
         return waiting.result()
@@ -180,7 +201,7 @@ def _others(found: "Iterable[Any]", known: Sequence[Any]) -> list[Any]:
 
 
 def update_locks(
-    specs: Sequence[tuple[AppSpec[Any], Lock | None, Sequence[str]]],
+    specs: Sequence[tuple[AppSpec[Any], Lock | None, Sequence[WantedImage]]],
     gatherer: Gatherer,
     *,
     upgrade: bool = False,
@@ -212,9 +233,9 @@ def update_locks(
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """One fact to fetch: the place in the spec, its name, and how."""
+    """One fact to fetch: the place in the spec, if it has one, its name, and how."""
 
-    field: str
+    field: str | None
     what: str
     work: Callable[[Gatherer], Entry]
 
@@ -231,7 +252,9 @@ class _Plan:
     repos: tuple[LockedRepo | _Job, ...] = ()
 
     @classmethod
-    def of(cls, spec: AppSpec[Any], old: Lock, images: Sequence[str], *, upgrade: bool) -> "_Plan":
+    def of(
+        cls, spec: AppSpec[Any], old: Lock, images: Sequence[WantedImage], *, upgrade: bool
+    ) -> "_Plan":
         def known(field: str, file: ModelFile, entry: LockedFile | None) -> LockedFile | _Job:
             if entry and not upgrade and _is_complete(entry, file):
                 return entry.model_copy(update={"role": file.role})
@@ -245,8 +268,7 @@ class _Plan:
                 for index, file in enumerate(spec.model.files)
             ),
             images=tuple(
-                (None if upgrade else old.image(image)) or _image_job(index, image)
-                for index, image in enumerate(images)
+                (None if upgrade else old.image(item.image)) or _image_job(item) for item in images
             ),
             alternatives=tuple(
                 known(f"model.alternatives.{index}", file, old.alternative(file.repo, file.file))
@@ -269,6 +291,7 @@ class _Plan:
 
     def finish(self, answers: Mapping[int, "Future[Entry]"], hub: Hub) -> Update:
         faults: list[Fault] = []
+        missing: dict[str, OlappsError] = {}
 
         def settled(items: "Iterable[Entry | _Job]") -> Iterator[Any]:
             for item in items:
@@ -278,7 +301,10 @@ class _Plan:
                 try:
                     found = answers[id(item)].result()
                 except OlappsError as error:
-                    faults.append(Fault(item.field, error))
+                    if item.field is None:
+                        missing[item.what] = error
+                    else:
+                        faults.append(Fault(item.field, error))
                 else:
                     yield self._settled(found)
 
@@ -296,7 +322,8 @@ class _Plan:
             if f"{item.repo}/{item.file}" in fetched
             and (size := hub.bytes_read(item.repo, item.file))
         }
-        return Update(lock, fetched, len(self.items) - len(fetched), tuple(faults), read)
+        kept = len(self.items) - len(fetched)
+        return Update(lock, fetched, kept, tuple(faults), read, missing)
 
     def _settled(self, found: Entry) -> Entry:
         """Return the old entry when the new one differs in its date only."""
@@ -354,6 +381,5 @@ def _repo_job(index: int, item: ModelRepo, revision: str) -> _Job:
     )
 
 
-def _image_job(index: int, image: str) -> _Job:
-    field = "engine.image" if index == 0 else "model.files"
-    return _Job(field, image, lambda gatherer: gatherer.image(image))
+def _image_job(item: WantedImage) -> _Job:
+    return _Job(item.field, item.image, lambda gatherer: gatherer.image(item.image))

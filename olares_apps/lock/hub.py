@@ -80,14 +80,14 @@ class Hub:
         offline: bool = False,
     ) -> None:
         self.endpoint = (endpoint or os.environ.get("HF_ENDPOINT") or DEFAULT_ENDPOINT).rstrip("/")
+        if "@" in self.endpoint:
+            # It would end up in lock files, which are committed; a message must not show it.
+            raise UsageError(
+                "HF_ENDPOINT holds a user name or password", hint="put the token into HF_TOKEN"
+            )
         if not _is_address(self.endpoint):
             raise UsageError(
                 f"HF_ENDPOINT {self.endpoint!r} is no address", hint="write https://HOST"
-            )
-        if "@" in urlsplit(self.endpoint).netloc:
-            # It would end up in lock files, which are committed.
-            raise UsageError(
-                "HF_ENDPOINT holds a user name or password", hint="put the token into HF_TOKEN"
             )
         self._given_token = token
         self._cache, self._offline = cache, offline
@@ -97,12 +97,20 @@ class Hub:
 
     @property
     def token(self) -> str | None:
-        """Return the token that is sent: the given one, else that of huggingface_hub."""
-        if self._given_token is not None:
-            return self._given_token
-        from huggingface_hub import get_token
+        """Return the token that is sent: the given one, else that of huggingface_hub.
 
-        return get_token()
+        Raises UsageError for a text that cannot be sent.
+        """
+        token = self._given_token
+        if token is None:
+            from huggingface_hub import get_token
+
+            token = get_token()
+        if token and not (token.isascii() and token.isprintable()):
+            raise UsageError(
+                "HF_TOKEN holds characters that no token has", hint="copy the token again"
+            )
+        return token
 
     def repo(self, repo: str, revision: str) -> RepoFacts:
         """Return what the hub says about a repository at a branch, tag or commit.

@@ -1,5 +1,6 @@
 """HTTP with bounded patience: retries, Retry-After, and tokens that stay with their host."""
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from contextlib import contextmanager
@@ -23,21 +24,25 @@ __all__ = ["Network", "retry_after"]
 _AGAIN: Final = frozenset({429, 500, 502, 503, 504})
 _REDIRECTS: Final = frozenset({301, 302, 303, 307, 308})
 _MOST_REDIRECTS: Final = 5
+_SECONDS: Final = re.compile(r"[0-9]{1,7}")
+_LONGEST_STATED: Final = 10.0**7
+"""Seconds: what asks for more, four months, does not mean it."""
 _SMALL_BODY: Final = 16 * 2**20
 
 
 def retry_after(headers: Mapping[str, str], now: Callable[[], datetime]) -> float | None:
     """Return the seconds that a Retry-After header asks for, None without a usable one."""
     text = headers.get("retry-after", "").strip()
-    if text.isdigit():
+    if _SECONDS.fullmatch(text):
         return float(text)
     try:
         when = parsedate_to_datetime(text)
-    except ValueError:
+        if when.tzinfo is None:
+            when = when.replace(tzinfo=UTC)
+        seconds = (when - now()).total_seconds()
+    except (ValueError, OverflowError):
         return None
-    if when.tzinfo is None:
-        when = when.replace(tzinfo=UTC)
-    return max(0.0, (when - now()).total_seconds())
+    return max(0.0, seconds) if seconds < _LONGEST_STATED else None
 
 
 @dataclass

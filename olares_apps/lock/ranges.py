@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 __all__ = ["RemoteFile"]
 
-_CONTENT_RANGE = re.compile(r"bytes (\d+)-(\d+)/(\d+)")
+_CONTENT_RANGE = re.compile(r"bytes ([0-9]{1,18})-([0-9]{1,18})/([0-9]{1,18})")
+_LENGTH = re.compile(r"[0-9]{1,18}")
 
 
 class RemoteFile:
@@ -119,7 +120,7 @@ class RemoteFile:
             if begin:
                 raise RangeRefused(self._address, "the server does not send ranges")
             stated = response.headers.get("content-length", "")
-            return int(stated) if stated.isdigit() else None
+            return int(stated) if _LENGTH.fullmatch(stated) else None
         found = _CONTENT_RANGE.fullmatch(response.headers.get("content-range", "").strip())
         if not found or int(found[1]) != begin:
             raise RangeRefused(

@@ -164,6 +164,59 @@ def test_a_hub_and_a_registry_that_fail_are_both_told(root, hub, registry):
     assert not (root / "apps/demo.lock.yaml").exists()
 
 
+def test_an_image_that_the_chart_adds_stops_nothing_and_is_fetched_later(root, registry):
+    path = f"/v2/{DOWNLOADER}/manifests/8.12.1"
+    registry.script(path, then=refuse(404))
+    outcome = good("lock", cwd=root)
+    image = f"{registry.host}/{DOWNLOADER}:8.12.1"
+    assert f"{image}, which does the download, is not pinned" in outcome.err
+    lock = load_lock(root / "apps/demo.yaml")
+    assert lock is not None
+    assert lock.image(image) is None
+    assert (len(lock.files), len(lock.images)) == (1, 1)
+    registry.script(path)
+    (row,) = good("lock", "--output", "json", cwd=root).json["specs"]
+    assert row["fetched"] == [image]
+    after = load_lock(root / "apps/demo.yaml")
+    assert after is not None
+    assert after.image(image) is not None
+
+
+def test_an_image_of_several_specs_is_asked_for_once(root, registry):
+    text = (root / "apps/demo.yaml").read_text()
+    for index in range(5):
+        other = text.replace("demoqwenone", f"demo{index}one").replace("demo-qwen", f"demo-{index}")
+        other = other.replace("title: Demo Qwen One", f"title: Demo {index} One")
+        (root / f"apps/demo{index}.yaml").write_text(other)
+    good("lock", cwd=root)
+    asked = [request.path for request in registry.requests if "/manifests/" in request.path]
+    # Once without the token that the registry asks for, once with it.
+    assert asked.count(f"/v2/{DOWNLOADER}/manifests/8.12.1") == 2
+    assert asked.count("/v2/llama-server/manifests/b9600") == 2
+
+
+def test_an_image_of_a_variant_that_is_missing_is_told_at_the_variant(root, registry):
+    path = root / "apps/demo.yaml"
+    image = f"{registry.host}/llama-server:gone"
+    path.write_text(
+        path.read_text() + f"variants:\n  rtx-3090:\n    set: {{engine.image: '{image}'}}\n"
+    )
+    outcome = olapps("lock", cwd=root)
+    assert outcome.code == 1
+    number = path.read_text().splitlines().index("  rtx-3090:") + 1
+    assert f"apps/demo.yaml:{number}: variants.rtx-3090: " in outcome.err
+    assert "llama-server:gone does not exist" in outcome.err
+
+
+@pytest.mark.parametrize("token", ["hf_\u00e4", "hf_\u200b"])
+def test_a_token_that_cannot_be_sent_is_told_and_not_shown(root, monkeypatch, token):
+    monkeypatch.setenv("HF_TOKEN", token)
+    outcome = olapps("lock", cwd=root)
+    assert outcome.code == 1
+    assert "HF_TOKEN holds characters that no token has" in outcome.err
+    assert token not in outcome.err
+
+
 def test_names_and_all_exclude_each_other(root):
     assert olapps("lock", "--all", "demo", cwd=root).code == 2
 
@@ -323,6 +376,18 @@ def test_a_header_of_one_hub_is_never_taken_for_that_of_another(root, hub, monke
     assert second is not None
     assert first.files[0].commit == second.files[0].commit == COMMIT
     assert first.files[0].facts != second.files[0].facts
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["user:pw@host", "ftp://user:pw@host", "https://user:pw@[bad", "//user:pw@host", "user:pw@"],
+)
+def test_a_password_in_an_address_that_is_none_is_not_repeated(root, monkeypatch, address):
+    monkeypatch.setenv("HF_ENDPOINT", address)
+    outcome = olapps("lock", cwd=root)
+    assert outcome.code == 2
+    assert "HF_ENDPOINT holds a user name or password" in outcome.err
+    assert "pw" not in outcome.err.replace("password", "")
 
 
 def test_a_hub_address_with_a_password_is_refused_and_not_repeated(root, monkeypatch, hub):
