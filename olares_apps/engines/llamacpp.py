@@ -196,6 +196,7 @@ _OWN_FLAGS: Final = {
     "block": "--draft-block-size",
     "cross_ctx": "--spec-dflash-cross-ctx",
 }
+_VARIABLES: Final = "LLAMA_ARG_"
 _NEEDS_DRAFTER: Final = ("draft", "eagle3", "dflash")
 
 
@@ -219,6 +220,7 @@ class LlamaCpp(Engine[LlamaCppSettings]):
                 field="model.files",
                 hint="add one with role target to model.files",
             )
+        self._refuse_variables(settings)
         flavour = flavour_of(settings.build_name, settings.flavour)
         spelling = spelling_of(settings.build_name)
         line = Arguments()
@@ -277,6 +279,22 @@ class LlamaCpp(Engine[LlamaCppSettings]):
             assets=line.assets,
             gpu=settings.gpu_layers > 0,
         )
+
+    def _refuse_variables(self, settings: LlamaCppSettings) -> None:
+        """Raise RenderError for a variable that sets what a field of the spec sets.
+
+        The server takes it where the flag is not given, and the memory model knows fields only.
+        """
+        variables = [name for name in settings.env if name.startswith(_VARIABLES)]
+        match = self.flag_table(settings) if variables else None
+        owned = settings.reserved_arguments()
+        for name in variables:
+            flag = match.table.by_env(name) if match and match.table else None
+            field = next((owned[item] for item in flag.names if item in owned), "") if flag else ""
+            if field:
+                raise RenderError(
+                    f"sets what {field} sets", field=f"engine.env.{name}", hint=f"set {field}"
+                )
 
     def facts(self, spec: AppSpec[LlamaCppSettings]) -> Mapping[str, object]:
         """Return the facts of this engine that texts may name."""

@@ -461,3 +461,24 @@ def test_whatever_is_set_is_known_to_the_build(chosen: dict[str, Any], build: st
         assert json.loads(value) == chosen["chat_template_args"]
     for name, number in chosen.get("sampling", {}).items():
         assert float(parsed.value(f"--{name.replace('_', '-')}") or "") == number
+
+
+@pytest.mark.parametrize(
+    ("variable", "field"),
+    [
+        ("LLAMA_ARG_SPEC_TYPE", "engine.speculative.method"),
+        ("LLAMA_ARG_CTX_SIZE", "engine.ctx"),
+        ("LLAMA_ARG_UBATCH", "engine.ubatch"),
+        ("LLAMA_ARG_N_PARALLEL", "engine.parallel"),
+    ],
+)
+def test_a_variable_that_sets_what_a_field_sets_is_refused(variable: str, field: str) -> None:
+    with pytest.raises(RenderError, match=f"sets what {field} sets") as caught:
+        launch({"engine.env": {variable: "1"}})
+    assert caught.value.field == f"engine.env.{variable}"
+    assert caught.value.hint == f"set {field}"
+
+
+@pytest.mark.parametrize("variable", ["LLAMA_ARG_TIMEOUT", "LLAMA_ARG_N_CPU_MOE", "LLAMA_CACHE"])
+def test_a_variable_of_its_own_is_passed_on(variable: str) -> None:
+    assert launch({"engine.env": {variable: "1"}})
