@@ -50,9 +50,36 @@ export async function readBody(request: Request, limit: number, drained: number)
   // A body that says its length, as almost all do, is read in one go.
   const said = Number(request.headers.get("content-length") ?? Number.NaN);
   if (said <= limit) return new Uint8Array(await request.arrayBuffer());
+  return gather(request.body, limit, drained);
+}
+
+/** A body that says it is packed and is not. */
+export class NotPacked extends Error {}
+
+/**
+ * Return a request's body, unpacked when its `Content-Encoding` is gzip; throws NotPacked and
+ * TooLarge, whose limits count what comes out: a small body cannot become a large one.
+ */
+export async function readPacked(request: Request, limit: number, drained: number): Promise<Bytes> {
+  if (request.headers.get("content-encoding") !== "gzip" || !request.body) {
+    return readBody(request, limit, drained);
+  }
+  try {
+    return await gather(request.body.pipeThrough(new DecompressionStream("gzip")), limit, drained);
+  } catch (error) {
+    if (error instanceof TypeError) throw new NotPacked("the body is not gzip, or not whole");
+    throw error;
+  }
+}
+
+async function gather(
+  body: ReadableStream<Uint8Array> | null,
+  limit: number,
+  drained: number,
+): Promise<Bytes> {
   const parts: Bytes[] = [];
   let size = 0;
-  for await (const part of request.body ?? []) {
+  for await (const part of body ?? []) {
     size += part.length;
     if (size <= limit) parts.push(part as Bytes);
     if (size > drained) break;

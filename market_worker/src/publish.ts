@@ -6,7 +6,7 @@
 import { type Context, Hono } from "hono";
 import { refusal, result } from "./answers";
 import { authenticate, forbidden, lacking, outside, type Scope, type Token } from "./auth";
-import { type Bytes, TooLarge, decode, hex, readBody, sha256 } from "./bytes";
+import { type Bytes, NotPacked, TooLarge, decode, hex, readPacked, sha256 } from "./bytes";
 import { type Env, LIMITS } from "./env";
 import { canonical } from "./json";
 import { collect, readFence } from "./collect";
@@ -41,6 +41,11 @@ const SHOWN_PROBLEMS = 10;
 
 export const publish = new Hono<{ Bindings: Env }>();
 
+// Tells a client that it may pack what it sends.
+publish.use("*", async (c, next) => {
+  await next();
+  c.header("accept-encoding", "gzip");
+});
 publish.get("/head", readHeadObject);
 publish.put("/head", moveHead);
 publish.get("/objects", listObjects);
@@ -102,11 +107,9 @@ async function createObject(c: Ctx): Promise<Response> {
   const digest = await sha256(body);
   const expected = kind.form.exec(key)?.[1] ?? c.req.header("x-content-sha256");
   if (digest !== expected) {
-    return refusal(400, {
-      error: "wrong digest",
-      message: `the sha256 of the body is ${digest}, expected ${expected ?? "x-content-sha256"}`,
-      hint: "the bytes changed on the way; send them again",
-    });
+    return wrongDigest(
+      `the sha256 of the body is ${digest}, expected ${expected ?? "x-content-sha256"}`,
+    );
   }
   return create(c.env.MARKET, key, body, digest);
 }
@@ -259,11 +262,17 @@ function invalid(verdict: Verdict): Response {
 
 async function limited(request: Request, limit: number): Promise<Bytes | Response> {
   try {
-    return await readBody(request, limit, LIMITS.drainedBytes);
+    return await readPacked(request, limit, LIMITS.drainedBytes);
   } catch (error) {
+    if (error instanceof NotPacked) return wrongDigest(error.message);
     if (!(error instanceof TooLarge)) throw error;
     return refusal(413, { error: "too large", message: error.message });
   }
+}
+
+function wrongDigest(message: string): Response {
+  const hint = "the bytes changed on the way; send them again";
+  return refusal(400, { error: "wrong digest", message, hint });
 }
 
 function readJsonBody<T>(body: Bytes): T | null {

@@ -23,6 +23,13 @@ async function blobPath(body: string): Promise<string> {
   return `/objects/blobs/sha256/${await sha256(body)}`;
 }
 
+const PACKED = { "content-encoding": "gzip" };
+
+async function gzip(text: string): Promise<Uint8Array<ArrayBuffer>> {
+  const packed = new Blob([text]).stream().pipeThrough(new CompressionStream("gzip"));
+  return new Uint8Array(await new Response(packed).arrayBuffer());
+}
+
 beforeEach(emptyBucket);
 
 describe("objects", () => {
@@ -54,6 +61,36 @@ describe("objects", () => {
     expect(other.status).toBe(409);
     expect((await said(other)).hint).toContain("new version");
     expect(await (await call("GET", path)).json()).toEqual({});
+  });
+
+  it("may come packed, and are kept and given as they were", async () => {
+    const body = "{}".repeat(5000);
+    const path = await blobPath(body);
+    const response = await call("PUT", path, await gzip(body), PACKED);
+    expect(response.status).toBe(201);
+    expect(response.headers.get("accept-encoding")).toBe("gzip");
+    const read = await call("GET", path);
+    expect(await sha256(new Uint8Array(await read.arrayBuffer()))).toBe(await sha256(body));
+    expect(read.headers.get("content-encoding")).toBeNull();
+    expect((await call("PUT", path, body)).status).toBe(200);
+  });
+
+  it("that are not what they are packed as are refused", async () => {
+    const whole = await gzip(BLOB);
+    for (const body of [BLOB, whole.slice(0, -6), new Uint8Array([...whole, 1, 2, 3])]) {
+      const response = await call("PUT", await blobPath(BLOB), body, PACKED);
+      expect(response.status).toBe(400);
+      expect((await said(response)).error).toBe("wrong digest");
+    }
+    expect((await call("PUT", await blobPath(BLOB), await gzip("other"), PACKED)).status).toBe(400);
+    expect((await bucket.list()).objects).toEqual([]);
+  });
+
+  it("are no larger than allowed after they were unpacked", async () => {
+    const body = "0".repeat(9 * 1024 * 1024);
+    const packed = await gzip(body);
+    expect(packed.length).toBeLessThan(20_000);
+    expect((await call("PUT", await blobPath(body), packed, PACKED)).status).toBe(413);
   });
 
   it("of twenty writers at once exactly one creates", async () => {

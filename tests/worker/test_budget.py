@@ -12,6 +12,7 @@ from olares_apps.market.verify import verify
 
 FREE_PLAN_SUBREQUESTS = 50
 UPDATE = build_candidate("demoaa", "1.0.2", image="b2")
+APPS = [build_candidate(f"demoa{letter}") for letter in "abcdefghijklmnopqrst"]
 
 
 class _Meter:
@@ -60,3 +61,21 @@ def test_an_update_asks_as_often_in_a_market_of_two_as_of_forty(
     # Forty new apps do not fit into one request: the first ones check a part each.
     assert set(many_moves[:-1]) == {202}
     assert len(many_moves) > len(few_moves)
+
+
+def test_an_update_sends_its_texts_packed(bundle: Path, tmp_path: Path) -> None:
+    sent: list[tuple[str, int]] = []
+
+    def note(request: httpx.Request) -> None:
+        if request.method == "PUT":
+            coding = request.headers.get("content-encoding", "")
+            sent.append((coding, int(request.headers["content-length"])))
+
+    with running(bundle, tmp_path / "state") as worker:
+        publish(worker.store(), APPS, publisher="t", hands=hands())
+        client = httpx.Client(timeout=60, event_hooks={"request": [note]})
+        report = publish(worker.store(client=client), [UPDATE], publisher="t", hands=hands())
+        assert verify(worker.store()).problems == []
+    assert {coding for coding, _ in sent} == {"", "gzip"}
+    # An archive is as small as it gets; lists and the revision are most of it, and repeat much.
+    assert sum(size for _, size in sent) * 3 < report.bytes_written
