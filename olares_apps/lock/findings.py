@@ -214,15 +214,16 @@ def _fits(spec: AppSpec[Any], lock: Lock, case: FitCase, device: Device) -> Iter
         yield from _measured(spec, device)
         return
     measured = matching_figure(spec, device.profile)
-    verdict = device.judge(found, measured)
     exact = sum(part.bytes for part in found.parts if part.where == "gpu" and part.is_exact)
-    if measured and measured.gpu_bytes < exact:
+    is_possible = measured is None or measured.gpu_bytes >= exact
+    verdict = device.judge(found, measured if is_possible else None)
+    if measured and not is_possible:
         message = (
             f"the measured {measured.gpu_bytes / _GIB:.1f} GiB ({measured.provenance}) are less "
             f"than weights and caches alone take, {exact / _GIB:.1f} GiB"
         )
         hint = "measure again, in MiB, after a long prompt"
-        yield _finding(spec, "model-fits", Severity.WARNING, message, hint)
+        yield _finding(spec, "model-fits", Severity.ERROR, message, hint)
     for problem in verdict.problems:
         if "no MTP layers" not in problem:  # that is mtp-head's to say
             yield _finding(spec, "model-fits", Severity.ERROR, problem)

@@ -106,9 +106,9 @@ def test_checks_judge_the_measured_figure(locked, mib, severity):
     assert all("measured: a run of 250K" in item.message for item in findings)
 
 
-def test_a_figure_below_weights_and_caches_is_doubted():
+def test_a_figure_below_weights_and_caches_is_an_error_and_decides_nothing():
     (finding,) = found(text(RECORD.replace("18650", "9000")))
-    assert finding.severity is Severity.WARNING
+    assert finding.severity is Severity.ERROR
     assert "less than weights and caches alone take, 16." in finding.message
 
 
