@@ -116,12 +116,13 @@ def command(
         has_weights = any(file.endswith(".safetensors") for file in facts.files)
         make = _from_checkpoint if has_weights and not facts.ggufs() else _from_ggufs
         draft = make(wish, facts, gatherer)
-        loaded = load_spec(draft.text, path=path, model=spec_model(), facts=all_facts)
+        text = _set_apart(draft.text, top)
+        loaded = load_spec(text, path=path, model=spec_model(), facts=all_facts)
         images = [WantedImage(draft.image, "engine.image")]
         images += [WantedImage(DOWNLOAD_IMAGE, None)] if loaded.spec.model.files else []
         (update,) = update_locks([(loaded.spec, None, images)], gatherer)
     with (top / path).open("x", encoding="utf-8") as file:
-        file.write(draft.text)
+        file.write(text)
     write_lock(top / path, update.lock)
     if output == "json":
         faults = [fault.error.message for fault in update.faults]
@@ -157,6 +158,19 @@ class _Draft:
     image: str
     data: dict[str, Any]
     lines: list[str]
+
+
+def _set_apart(text: str, top: Path) -> str:
+    """Return a drafted spec under names that no other spec of the workspace has."""
+    from olares_apps.cli.workbench import open_workbench
+    from olares_apps.errors import WorkspaceError
+    from olares_apps.lock.draft import set_apart
+
+    try:
+        specs = open_workbench(top).workspace.specs.values()
+    except WorkspaceError:  # the first spec of a workspace
+        return text
+    return set_apart(text, [item.spec.title for item in specs], [item.spec.alias for item in specs])
 
 
 def _from_ggufs(wish: _Wish, facts: "RepoFacts", gatherer: "Gatherer") -> _Draft:

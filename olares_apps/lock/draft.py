@@ -1,6 +1,9 @@
 """A first spec for a chosen model file: complete, plain, and meant to be edited."""
 
+import json
 import re
+from collections.abc import Iterable
+from itertools import count
 from typing import Any, Final
 
 from olares_apps.fit.gguf_shards import shard_names
@@ -9,7 +12,7 @@ from olares_apps.lock.choose import Choice, quant_of
 from olares_apps.lock.choose_vllm import VllmChoice
 from olares_apps.lock.hub import RepoFacts
 
-__all__ = ["app_name", "draft_spec", "draft_vllm_spec"]
+__all__ = ["app_name", "draft_spec", "draft_vllm_spec", "set_apart"]
 
 _MODEL_PAGE: Final = "https://huggingface.co"
 _LLAMACPP_LICENCE: Final = "https://github.com/ggml-org/llama.cpp/blob/master/LICENSE"
@@ -20,6 +23,7 @@ _HEADER: Final = (
     "# Written by `olapps new` from {repo}: texts are a start, settings were computed.\n\n"
 )
 _TITLE_BYTES: Final = 30
+_ALIAS_CHARACTERS: Final = 100
 _APP_CHARACTERS: Final = 30
 
 
@@ -187,3 +191,37 @@ def _title(model: str) -> str:
     while len(words) > 1 and len(" ".join(words).encode()) > _TITLE_BYTES:
         words.pop()
     return " ".join(words).encode()[:_TITLE_BYTES].decode(errors="ignore").strip()
+
+
+def set_apart(text: str, titles: Iterable[str], aliases: Iterable[str]) -> str:
+    """Return a drafted spec with a title and an alias that none of these apps has.
+
+    Two specs of one model, for two quantisations, differ by a number.
+    """
+    for field, taken, most, join in (
+        ("title", titles, _TITLE_BYTES, " "),
+        ("alias", aliases, _ALIAS_CHARACTERS, "-"),
+    ):
+        known = {name.strip().casefold() for name in taken}
+        line = re.search(rf"^{field}: (.*)$", text, re.MULTILINE)
+        stated = _plain(line[1]) if line else ""
+        if line is None or stated.casefold() not in known:
+            continue
+        number = next(
+            n for n in count(2) if _numbered(stated, n, most, join).casefold() not in known
+        )
+        own = _numbered(stated, number, most, join)
+        text = text.replace(line[0], f"{field}: {json.dumps(own, ensure_ascii=False)}", 1)
+    return text
+
+
+def _plain(written: str) -> str:
+    import yaml
+
+    return str(yaml.safe_load(written))
+
+
+def _numbered(name: str, number: int, most: int, join: str) -> str:
+    ending = f"{join}{number}"
+    room = most - len(ending)
+    return name.encode()[:room].decode(errors="ignore").rstrip(" -._") + ending

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 from support.checkpoints import WITH_HEAD, checkpoint
 from support.fake_hub import FakeHub, sparse_model, split_model
 from support.gguf_files import QWEN36_35B, TINY_MOE
@@ -16,7 +17,7 @@ from olares_apps.cli.new import DEFAULT_IMAGE, DEFAULT_VLLM_IMAGE
 from olares_apps.engines.flags import find_table
 from olares_apps.hardware import load_profile
 from olares_apps.lock.choose import quant_of
-from olares_apps.lock.draft import app_name
+from olares_apps.lock.draft import app_name, set_apart
 from olares_apps.lock.file import load_lock
 from olares_apps.lock.image_name import parse_image
 from olares_apps.render import assemble
@@ -94,6 +95,40 @@ def test_the_new_spec_renders_fits_and_is_locked(root, registry):
     lock = load_lock(root / "apps/qwen-new.yaml")
     assert lock is not None
     assert len(lock.images) == 2
+
+
+def test_further_specs_of_one_model_have_names_of_their_own(root, registry):
+    image = f"{registry.host}/llama-server:b11434"
+    for name in ("first", "second", "third"):
+        good("new", name, "--from", f"hf:{REPO}", "--image", image, cwd=root)
+    good("render", cwd=root)
+    rows = {row["name"]: row for row in good("list", "--output", "json", cwd=root).json["specs"]}
+    titles = [rows[name]["title"] for name in ("first", "second", "third")]
+    assert titles[1:] == [f"{titles[0][:28].rstrip()} 2", f"{titles[0][:28].rstrip()} 3"]
+    aliases = {
+        line
+        for path in (root / "apps").glob("*.yaml")
+        for line in path.read_text().splitlines()
+        if line.startswith("alias: ")
+    }
+    assert len(aliases) == len(list((root / "apps").glob("*.yaml"))) - 3  # locks have none
+
+
+@pytest.mark.parametrize(
+    ("stated", "taken", "expected"),
+    [
+        ("Demo", [], "Demo"),
+        ("Demo", ["demo"], "Demo 2"),
+        ("Demo", ["DEMO", "Demo 2"], "Demo 3"),
+        ("A" * 30, ["A" * 30], "A" * 28 + " 2"),
+        ("\u00e9" * 15, ["\u00e9" * 15], "\u00e9" * 14 + " 2"),
+    ],
+)
+def test_a_title_that_is_taken_gets_a_number_within_its_limit(stated, taken, expected):
+    text = f"app: x\ntitle: {stated}\nalias: x\n"
+    title = yaml.safe_load(set_apart(text, taken, []))["title"]
+    assert title == expected
+    assert len(title.encode()) <= 30
 
 
 def test_the_explanation_lists_every_file_with_its_verdict(root, registry):
