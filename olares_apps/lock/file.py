@@ -1,5 +1,6 @@
 """The lock file beside a spec: ``NAME.lock.yaml``, written by the tool, read strictly."""
 
+from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Any, Final, TypeVar
@@ -20,6 +21,8 @@ SUFFIX: Final = ".lock.yaml"
 _HEADER: Final = (
     "# Written by `olapps lock`: facts about the files and images of the spec beside it.\n"
 )
+_DEAD_AFTER: Final = 3600.0
+"""Seconds."""
 _NUMBER_STARTS: Final = frozenset("+-.0123456789")
 
 AnyPath = TypeVar("AnyPath", bound=PurePath)
@@ -91,8 +94,18 @@ def write_lock(spec: Path, lock: Lock) -> bool:
         return False
     partial = path.with_name(f".{path.name}.{uuid4().hex[:8]}")
     partial.write_bytes(data)
+    _clear_leftovers(path, partial)
     partial.replace(path)
     return True
+
+
+def _clear_leftovers(path: Path, partial: Path) -> None:
+    """Remove what writers that died left beside a lock; a living one needs no hour."""
+    now = partial.stat().st_mtime
+    for other in path.parent.glob(f".{path.name}.*"):
+        with suppress(OSError):
+            if now - other.stat().st_mtime > _DEAD_AFTER:
+                other.unlink()
 
 
 def _broken(error: SpecError) -> LockBroken:

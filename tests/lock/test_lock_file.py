@@ -1,5 +1,10 @@
 """The lock file: written in one form, read strictly, and applied to its spec."""
 
+import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path, PurePath
 from typing import Any
 
@@ -57,6 +62,57 @@ def test_a_lock_is_written_beside_its_spec_only_when_it_changed(tmp_path: Path):
     assert not write_lock(spec, lock_of(file_of()))
     assert load_lock(spec) == lock_of(file_of())
     assert [path.name for path in tmp_path.iterdir()] == ["demo.lock.yaml"]
+
+
+def test_what_a_killed_writer_left_is_cleared_and_a_living_one_is_not(tmp_path: Path):
+    spec = tmp_path / "demo.yaml"
+    dead, alive = (tmp_path / f".demo.lock.yaml.{name}" for name in ("dead1234", "alive567"))
+    other = tmp_path / ".other.lock.yaml.dead1234"
+    for path in (dead, alive, other):
+        path.write_text("half")
+    hours_ago = time.time() - 7200
+    for path in (dead, other):
+        os.utime(path, (hours_ago, hours_ago))
+    assert write_lock(spec, lock_of(file_of()))
+    left = sorted(path.name for path in tmp_path.iterdir())
+    assert left == [alive.name, other.name, "demo.lock.yaml"]
+
+
+_WRITER = """
+import sys
+from pathlib import Path
+from support.locks import file_of, lock_of
+from olares_apps.lock.file import write_lock
+spec, number = Path(sys.argv[1]), int(sys.argv[2])
+print("ready", flush=True)
+while True:
+    for size in range(1, 200):
+        write_lock(spec, lock_of(file_of(size=number * 1000 + size)))
+"""
+
+
+def test_writers_killed_at_any_moment_leave_a_whole_lock(tmp_path: Path):
+    spec = tmp_path / "demo.yaml"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    for _ in range(4):
+        writers = [
+            subprocess.Popen(
+                [sys.executable, "-c", _WRITER, str(spec), str(number)],
+                env=environment,
+                stdout=subprocess.PIPE,
+            )
+            for number in (1, 2)
+        ]
+        for writer in writers:
+            assert writer.stdout is not None
+            writer.stdout.readline()
+        time.sleep(0.15)
+        for writer in writers:
+            writer.send_signal(signal.SIGKILL)
+            writer.communicate()
+        found = load_lock(spec)
+        assert found is None or len(found.files) == 1
+    assert load_lock(spec) is not None
 
 
 def changed(old: str, new: str, **more: Any) -> str:
