@@ -40,6 +40,8 @@ _MAX_NAME: Final = 65_535
 _MAX_TENSOR_NAME: Final = 512
 _MAX_DIMS: Final = 4
 _MAX_DEPTH: Final = 4
+# No known key has arrays inside arrays; each of these costs time, however short it is.
+_MAX_NESTED: Final = 10_000
 _KEPT_ELEMENTS: Final = 4096
 _KEPT_STRINGS: Final = 64
 # What Python adds to a value: counted, so that many tiny values stay within the limit too.
@@ -153,6 +155,7 @@ class _Cursor:
         self.fetched = 0
         self.fetches = 0
         self.kept = 0
+        self.nested = 0
 
     def _fill(self, length: int, what: str) -> int:
         """Make ``length`` bytes available and return their index in the window."""
@@ -305,6 +308,9 @@ def _read_array(cursor: _Cursor, depth: int) -> tuple[Scalar, ...] | Skipped:
     if type_id == _ARRAY:
         if depth >= _MAX_DEPTH:
             raise CorruptGguf(f"arrays nested deeper than {_MAX_DEPTH}", at)
+        cursor.nested += count
+        if cursor.nested > _MAX_NESTED:
+            raise CorruptGguf(f"{cursor.nested} arrays inside arrays (limit {_MAX_NESTED})", at)
         for _ in range(count):
             _read_array(cursor, depth + 1)
         return Skipped("array", count)

@@ -128,6 +128,17 @@ def test_large_arrays_are_measured_and_not_kept():
     }
 
 
+@pytest.mark.parametrize("split", [1, 4])
+def test_countless_arrays_inside_arrays_are_refused_before_they_cost_time(split):
+    """However they are spread over keys: an empty array is twelve bytes."""
+    empty = Typed("array", [], "uint8")
+    metadata = {
+        f"nested{n}": Typed("array", [empty] * (12_000 // split), "array") for n in range(split)
+    }
+    with pytest.raises(CorruptGguf, match="arrays inside arrays"):
+        read(gguf_header(metadata))
+
+
 def test_arrays_of_numbers_are_jumped_over_without_fetching_them():
     data = gguf_header({"scores": Typed("array", [1.0] * 500_000, "float32"), "after": 1})
     header = read(data)
