@@ -1,11 +1,11 @@
 /**
- * Collecting garbage: objects that none of the last revisions reaches and that are older than a
- * day. One request does one step; what it knows is kept in `gc/state.json`, so a step is small
- * whatever the market's size, and a collector that stops goes on later.
+ * Collecting garbage: objects that neither one of the last revisions reaches nor a young one, and
+ * that are older than a day. One request does one step; what it knows is kept in `gc/state.json`,
+ * so a step is small whatever the market's size, and a collector that stops goes on later.
  *
  * Beside a publish it is safe by age and by the fence (docs/protocol.md, Collecting garbage): a
  * put renews the age of what it finds, and a head does not move when a deletion began or ended
- * since its examination began.
+ * since its examination began. It is safe to stop anywhere, because the chain is cut first.
  */
 
 import { refusal, result } from "./answers";
@@ -17,8 +17,8 @@ import { parse, readJson } from "./storage";
 
 const FENCE_KEY = "gc/fence.json";
 const STATE_KEY = "gc/state.json";
-/** In the order in which they are swept: what names others goes last. */
-const PREFIXES = ["blobs/sha256/", "responses/", "checks/", "revisions/"];
+/** In the order in which they are swept; the first revision that goes is gone before. */
+const PREFIXES = ["revisions/", "responses/", "checks/", "blobs/sha256/"];
 /** Hex digits that stand for a digest: one that looks marked by chance stays, which is no harm. */
 const MARK_DIGITS = 16;
 
@@ -27,7 +27,12 @@ interface State {
   readonly head: string;
   readonly keep: number;
   readonly dryRun: boolean;
+  /** The revisions to keep, as far as the chain was walked, newest first. */
   readonly revisions: readonly string[];
+  /** The revision to look at next; null when all that are to keep are known. */
+  readonly next: string | null;
+  /** The first revision beyond those to keep, as long as it is not removed. */
+  readonly cut: string | null;
   /** Marks of all reachable blobs. */
   readonly marks: readonly string[];
   /** Ledgers that are still to be read. */
@@ -57,8 +62,8 @@ export async function collect(bucket: R2Bucket, asked: unknown): Promise<Respons
   if (head === null) return answer("done", { marks: [], found: NOTHING }, wish);
   const known = await readState(bucket);
   const goesOn = known?.head === head && known.keep === wish.keep && known.dryRun === wish.dryRun;
-  const state = goesOn ? known : await begin(bucket, head, wish);
-  if (state !== known) return save(bucket, state, "mark", wish);
+  const state: State = goesOn ? known : begin(head, wish);
+  if (state.next !== null) return save(bucket, await walk(bucket, state, state.next), "mark", wish);
   if (state.ledgers.length > 0) return save(bucket, await mark(bucket, state), "mark", wish);
   return sweep(bucket, state, wish);
 }
@@ -75,10 +80,29 @@ export async function readFence(bucket: R2Bucket): Promise<Fence> {
   return { etag: object?.etag ?? null, busy: until > Date.now() };
 }
 
-/** Every write has other content, so that its etag tells it from every other one. */
-function writeFence(bucket: R2Bucket, until: number): Promise<R2Object | null> {
+/**
+ * Write the fence over the one that was seen, or return null when it is another one by now. Every
+ * write has other content, so that its etag tells it from every other one.
+ */
+function writeFence(bucket: R2Bucket, until: number, seen: string | null): Promise<R2Object | null> {
   const content = JSON.stringify({ until, at: Date.now(), nonce: crypto.randomUUID() });
-  return bucket.put(FENCE_KEY, content, { customMetadata: { until: String(until) } });
+  return bucket.put(FENCE_KEY, content, {
+    customMetadata: { until: String(until) },
+    onlyIf: seen === null ? { etagDoesNotMatch: "*" } : { etagMatches: seen },
+  });
+}
+
+/** Say that the fence is up: neither a head moves now nor does another collector begin. */
+export function collecting(): Response {
+  return refusal(
+    503,
+    {
+      error: "collecting",
+      message: "unreferenced objects are being removed",
+      hint: "send the same request again in a few seconds",
+    },
+    { "retry-after": "2" },
+  );
 }
 
 function wishOf(asked: unknown): Wish | string {
@@ -103,12 +127,27 @@ async function readState(bucket: R2Bucket): Promise<State | null> {
   return object && parse<State>(new Uint8Array(await object.arrayBuffer()), STATE_KEY);
 }
 
-/** Walk the kept part of the chain and mark what its revisions name. */
-async function begin(bucket: R2Bucket, head: string, { keep, dryRun }: Wish): Promise<State> {
-  const revisions: string[] = [];
-  const marks = new Set<string>();
-  let ledgers: string[] = [];
-  for (let name: string | null = head; name !== null && revisions.length < keep; ) {
+function begin(head: string, { keep, dryRun }: Wish): State {
+  const sweep = { prefix: 0, cursor: null };
+  const nothing = { revisions: [], marks: [], ledgers: [], found: NOTHING };
+  return { head, keep, dryRun, next: head, cut: null, sweep, ...nothing };
+}
+
+/** Walk the chain on from a revision, to the end of what is to keep, and mark what is named. */
+async function walk(bucket: R2Bucket, state: State, from: string): Promise<State> {
+  const revisions = [...state.revisions];
+  const marks = new Set(state.marks);
+  let { ledgers, cut } = state;
+  let next: string | null = from;
+  for (let step = 0; step < LIMITS.revisionsAtOnce && next !== null; step += 1) {
+    const name: string = next;
+    const found = await bucket.head(revisionKey(name));
+    // The chain ends where an earlier collector has removed what was beyond it.
+    if (!found && name !== state.head) return { ...state, revisions, marks: [...marks], ledgers, next: null };
+    if (found && revisions.length >= state.keep && isOld(found, Date.now())) {
+      [cut, next] = [name, null];
+      break;
+    }
     const revision: Revision = await readJson(bucket, revisionKey(name), name, "revision");
     revisions.push(name);
     for (const app of Object.values(revision.apps)) {
@@ -118,13 +157,14 @@ async function begin(bucket: R2Bucket, head: string, { keep, dryRun }: Wish): Pr
       for (const digest of [app.ledger, ...files, ...more]) if (digest) marks.add(short(digest));
     }
     // Ledgers only grow: those of the live revision list every archive that there ever was.
-    if (name === head) ledgers = Object.values(revision.apps).map((app) => app.ledger);
-    const parent: string | null = revision.parent;
-    // The chain ends where an earlier collector has removed what was beyond it.
-    name = parent !== null && revisions.length < keep && (await bucket.head(revisionKey(parent))) ? parent : null;
+    if (name === state.head) ledgers = Object.values(revision.apps).map((app) => app.ledger);
+    next = revision.parent;
   }
-  const sweep = { prefix: 0, cursor: null };
-  return { head, keep, dryRun, revisions, marks: [...marks], ledgers, sweep, found: NOTHING };
+  return { ...state, revisions, marks: [...marks], ledgers, next, cut };
+}
+
+function isOld(object: R2Object, now: number): boolean {
+  return now - object.uploaded.getTime() > LIMITS.collectAgeMs;
 }
 
 async function mark(bucket: R2Bucket, state: State): Promise<State> {
@@ -139,17 +179,50 @@ async function mark(bucket: R2Bucket, state: State): Promise<State> {
   return { ...state, marks: [...marks], ledgers: state.ledgers.slice(now.length) };
 }
 
-/** List some pages and remove what may go, with the fence up from before the list to after it. */
+/** Sweep a part, with the fence up from before the first look to after the last removal. */
 async function sweep(bucket: R2Bucket, state: State, wish: Wish): Promise<Response> {
-  const began = Date.now();
-  if (!wish.dryRun) {
-    await writeFence(bucket, began + LIMITS.fenceMs);
-    // Read again behind the fence: no head has moved since the marks, and none can now.
-    if ((await liveRevision(bucket)) !== state.head) {
-      await writeFence(bucket, 0);
-      return answer("mark", state, wish);
-    }
-  }
+  const now = Date.now();
+  if (wish.dryRun) return proceed(bucket, await sweepPages(bucket, state, now), wish);
+  const seen = await readFence(bucket);
+  const fence = seen.busy ? null : await writeFence(bucket, now + LIMITS.fenceMs, seen.etag);
+  // Another collector would take its fence down while this one still removes.
+  if (!fence) return collecting();
+  // Read again behind the fence: no head has moved since the marks, and none can now.
+  const valid = (await liveRevision(bucket)) === state.head;
+  const cut = valid ? await removeCut(bucket, state, now) : null;
+  const after = cut && (await sweepPages(bucket, cut, now));
+  await writeFence(bucket, 0, fence.etag);
+  if (after) return proceed(bucket, after, wish);
+  await bucket.delete(STATE_KEY);
+  return answer("mark", state, wish);
+}
+
+function proceed(bucket: R2Bucket, state: State, wish: Wish): Promise<Response> | Response {
+  return state.sweep.prefix < PREFIXES.length ? save(bucket, state, "sweep", wish) : finish(bucket, state, wish);
+}
+
+async function finish(bucket: R2Bucket, state: State, wish: Wish): Promise<Response> {
+  await bucket.delete(STATE_KEY);
+  return answer("done", state, wish);
+}
+
+/**
+ * Remove the first revision beyond the kept ones: readers of the chain end there, so that nobody
+ * misses what goes after it, in any order and however far. Null when somebody put it again: then
+ * what it reaches is wanted, and the marks are void.
+ */
+async function removeCut(bucket: R2Bucket, state: State, began: number): Promise<State | null> {
+  if (state.cut === null) return state;
+  const found = await bucket.head(revisionKey(state.cut));
+  if (!found) return { ...state, cut: null };
+  if (!isOld(found, began)) return null;
+  await bucket.delete(found.key);
+  const { looked, removed, bytes } = state.found;
+  return { ...state, cut: null, found: { looked: looked + 1, removed: removed + 1, bytes: bytes + found.size } };
+}
+
+/** List some pages and remove from them what may go; the fence went up at `began`. */
+async function sweepPages(bucket: R2Bucket, state: State, began: number): Promise<State> {
   let { prefix, cursor } = state.sweep;
   let { looked, removed, bytes } = state.found;
   const reachable = { marks: new Set(state.marks), revisions: new Set(state.revisions) };
@@ -157,23 +230,18 @@ async function sweep(bucket: R2Bucket, state: State, wish: Wish): Promise<Respon
     if (Date.now() - began > LIMITS.collectMs) break;
     const listed = await bucket.list({ prefix: PREFIXES[prefix] ?? "", ...(cursor !== null && { cursor }) });
     const garbage = listed.objects.filter(
-      (object) =>
-        began - object.uploaded.getTime() > LIMITS.collectAgeMs && !isReachable(object.key, reachable),
+      (object) => isOld(object, began) && !isReachable(object.key, reachable),
     );
     // Not when the list took so long that the fence may be down.
     if (Date.now() - began > LIMITS.collectMs) break;
-    if (garbage.length > 0 && !wish.dryRun) await bucket.delete(garbage.map(({ key }) => key));
+    if (garbage.length > 0 && !state.dryRun) await bucket.delete(garbage.map(({ key }) => key));
     looked += listed.objects.length;
     removed += garbage.length;
     bytes += garbage.reduce((sum, { size }) => sum + size, 0);
     cursor = listed.truncated ? listed.cursor : null;
     if (cursor === null) prefix += 1;
   }
-  if (!wish.dryRun) await writeFence(bucket, 0);
-  const next = { ...state, sweep: { prefix, cursor }, found: { looked, removed, bytes } };
-  if (prefix < PREFIXES.length) return save(bucket, next, "sweep", wish);
-  await bucket.delete(STATE_KEY);
-  return answer("done", next, wish);
+  return { ...state, sweep: { prefix, cursor }, found: { looked, removed, bytes } };
 }
 
 interface Reachable {

@@ -38,11 +38,13 @@ export const LIMITS = {
   checksMs: 60 * 60 * 1000,
   headCacheSeconds: 30,
   collectBytes: KIB,
-  /** Revisions that a collector keeps: the request may ask for more, within one walk of the chain. */
+  /** Revisions that a collector keeps besides the young ones: the request may ask for more. */
   keptRevisions: 10,
   mostKeptRevisions: 20,
   /** Younger objects may belong to a publish in progress. */
   collectAgeMs: 24 * 60 * 60 * 1000,
+  /** Revisions that one request of a collector looks at; each takes two sub-requests. */
+  revisionsAtOnce: 20,
   /** Ledgers that one request of a collector reads, and pages of a thousand keys that it lists. */
   ledgersAtOnce: 36,
   pagesAtOnce: 10,

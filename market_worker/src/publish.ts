@@ -9,7 +9,7 @@ import { authenticate, forbidden, lacking, outside, type Scope, type Token } fro
 import { type Bytes, NotPacked, TooLarge, decode, hex, readPacked, sha256 } from "./bytes";
 import { type Env, LIMITS } from "./env";
 import { canonical } from "./json";
-import { collect, readFence } from "./collect";
+import { collect, collecting, readFence } from "./collect";
 import { HEAD_KEY, type Head, headOf } from "./records";
 import { parse, rememberHead } from "./storage";
 import { type Verdict, examine } from "./validate";
@@ -196,18 +196,6 @@ async function moveHead(c: Ctx): Promise<Response> {
 /** Say that the same request is to be sent again: one request may only look up so much. */
 function unfinished(revision: string, { checked, parts }: Verdict): Response {
   return result(202, { revision, moved: false, checked, parts, hint: "send the same request again" });
-}
-
-function collecting(): Response {
-  return refusal(
-    503,
-    {
-      error: "collecting",
-      message: "unreferenced objects are being removed",
-      hint: "send the same request again in a few seconds",
-    },
-    { "retry-after": "2" },
-  );
 }
 
 /** Return the refusal for a swap whose expectation is missing or does not hold, or null. */

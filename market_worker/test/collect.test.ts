@@ -69,6 +69,25 @@ async function fillMarket(): Promise<void> {
 
 let live = "";
 
+/** Publish the market anew, without a change, so often; return the revisions' keys, newest first. */
+async function lengthen(times: number): Promise<string[]> {
+  const chain = [`revisions/${live}.json`];
+  const head = await (await bucket.get("head.json"))?.json<object>();
+  for (let time = 1; time <= times; time += 1) {
+    const old = await (await bucket.get(`revisions/${live}.json`))?.json<object>();
+    const next = JSON.stringify({ ...old, parent: live, time });
+    live = await sha256(next);
+    await bucket.put(`revisions/${live}.json`, next);
+    chain.unshift(`revisions/${live}.json`);
+  }
+  await bucket.put("head.json", JSON.stringify({ ...head, revision: live }));
+  return chain;
+}
+
+async function revisions(): Promise<string[]> {
+  return (await bucket.list({ prefix: "revisions/" })).objects.map(({ key }) => key);
+}
+
 /** Let time pass for the Worker; R2 goes on by its own clock. */
 function later(ms: number): void {
   vi.useFakeTimers({ toFake: ["Date"], now: Date.now() + ms });
@@ -120,6 +139,49 @@ describe("the collector", () => {
     await bucket.put("gc/state.json", JSON.stringify({ ...state, head: "f".repeat(64), marks: [] }));
     await collect();
     expect(await keys()).toEqual(kept);
+  });
+
+  it("keeps the last revisions, in a chain of any length", async () => {
+    const chain = await lengthen(45);
+    later(2 * DAY);
+    await collect({ keep: 12 });
+    expect((await revisions()).sort()).toEqual(chain.slice(0, 12).sort());
+  });
+
+  it("keeps every revision that is young, in as many steps as it takes", async () => {
+    const chain = await lengthen(45);
+    later(DAY - 60_000);
+    expect(await collect()).toMatchObject({ removed: 0 });
+    expect(await revisions()).toHaveLength(chain.length);
+  });
+
+  it("removes nothing else when somebody has put the first revision beyond the kept ones anew", async () => {
+    const chain = await lengthen(15);
+    later(2 * DAY);
+    while ((await (await call("POST", "/collect")).json<Step>()).phase === "mark") {
+      const state = await (await bucket.get("gc/state.json"))?.json<{ next: unknown; ledgers: unknown[] }>();
+      if (state?.next === null && state.ledgers.length === 0) break;
+    }
+    const { uploaded } = (await bucket.head(chain[10] ?? "")) ?? { uploaded: new Date(0) };
+    vi.setSystemTime(uploaded.getTime() + DAY - 1000);
+    expect(await (await call("POST", "/collect")).json()).toMatchObject({ phase: "mark", removed: 0 });
+    expect(await revisions()).toHaveLength(chain.length);
+    expect(await bucket.head("gc/state.json")).toBeNull();
+  });
+
+  it("waits while another one removes", async () => {
+    const lost = await blob("nobody's");
+    later(2 * DAY);
+    await bucket.put("gc/fence.json", "1", { customMetadata: { until: String(Date.now() + 20_000) } });
+    let response: Response;
+    do response = await call("POST", "/collect");
+    while (response.status === 200);
+    expect(response.status).toBe(503);
+    expect((await said(response)).error).toBe("collecting");
+    expect(await bucket.head(lost)).not.toBeNull();
+    later(30_000);
+    await collect();
+    expect(await bucket.head(lost)).toBeNull();
   });
 
   it("of a market that is damaged removes nothing", async () => {

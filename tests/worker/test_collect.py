@@ -1,11 +1,11 @@
 """The collector beside publishers: what is reachable or young stays, whatever the order."""
 
-import sqlite3
 import threading
 from pathlib import Path
 from typing import Any
 
 import httpx
+from support.bucket import age
 from support.market import PNG, Clock, build_candidate, hands
 from support.worker import Worker, make_token, running
 
@@ -15,25 +15,9 @@ from olares_apps.market.publish import publish
 from olares_apps.market.retreat import rollback
 from olares_apps.market.verify import verify
 
-TWO_DAYS_MS = 2 * 24 * 60 * 60 * 1000
 REVISIONS = 13
 KEPT = 10
 TOKENS = (make_token(scopes=("publish", "rollback", "collect")),)
-
-
-def _age(worker: Worker) -> None:
-    """Make everything in the bucket two days older, as its clock cannot be set."""
-    worker.stop()
-    found = 0
-    for path in (worker.state / "r2").rglob("*.sqlite"):
-        with sqlite3.connect(path) as database:
-            tables = database.execute("SELECT name FROM sqlite_master").fetchall()
-            if ("_mf_objects",) in tables:
-                statement = "UPDATE _mf_objects SET uploaded = uploaded - ?"
-                found += database.execute(statement, (TWO_DAYS_MS,)).rowcount
-        database.close()
-    assert found > 0
-    worker.start()
 
 
 def _collect(worker: Worker, **wish: Any) -> dict[str, Any]:
@@ -60,7 +44,7 @@ def test_old_revisions_and_lost_objects_go_and_every_archive_stays(
         chain = [entry.identity for entry in history(store)]
         lost = objects.blob_key(canonical.digest(b"lost"))
         store.put_if_absent(lost, b"lost")
-        _age(worker)
+        age(worker)
         store = worker.store()
         young = objects.blob_key(canonical.digest(b"young"))
         store.put_if_absent(young, b"young")
@@ -93,7 +77,7 @@ def test_publishers_beside_a_collector_lose_nothing(bundle: Path, tmp_path: Path
             for archive in candidate.archives:
                 for data in (archive.data, canonical.encode(archive.detail)):
                     worker.store().put_if_absent(objects.blob_key(canonical.digest(data)), data)
-        _age(worker)
+        age(worker)
         stop, faults = threading.Event(), list[BaseException]()
 
         def collecting() -> None:
