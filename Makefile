@@ -2,6 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 PYTEST ?= $(BIN)/python -m pytest -n auto -q
+PROOFS := $(addprefix tests/market/test_,concurrency.py interleavings.py crashes.py gc.py) \
+	$(addprefix tests/worker/test_,crowd.py kills.py publish.py)
 
 .PHONY: demo test test-real lint format schema golden bench bench-worker prove build node worker clean
 
@@ -17,7 +19,7 @@ golden: .venv/.dev ; $(BIN)/olapps render --all --out charts && $(BIN)/olapps im
 bench: .venv/.dev .tools/helm4 ; $(BIN)/python scripts/bench.py
 bench-worker: .venv/.dev node ; PYTHONPATH=tests $(BIN)/python -m support.bench_worker
 # The proofs of docs/protocol.md in full: 32 curators at once, every step; takes many minutes.
-prove: .venv/.dev .tools/helm4 ; OLAPPS_PROVE=full $(BIN)/python -m pytest -q -rP tests/market/test_concurrency.py tests/market/test_interleavings.py
+prove: .venv/.dev .tools/helm4 node ; OLAPPS_PROVE=full $(BIN)/python -m pytest -q -rP $(PROOFS)
 node: .venv/.dev ; @$(BIN)/python scripts/node.py
 worker: .venv/.dev ; for part in 'run check' test 'run build'; do $(BIN)/python scripts/node.py npm $$part || exit; done
 build: .venv/.dev ; $(BIN)/python -m build --no-isolation
