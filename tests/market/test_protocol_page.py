@@ -13,6 +13,8 @@ def test_every_lemma_names_tests_that_exist() -> None:
     part = page.partition("\n## Shown by\n")[2].partition("\n## ")[0]
     rows = ROW.findall(part)
     assert len(rows) > 10
+    # Every line of the table but its head and the rule below it.
+    assert len(rows) == len(re.findall(r"^\|", part, re.MULTILINE)) - 2
     for row in rows:
         named = [NAME.fullmatch(name) for name in row.split("; ")]
         for found in named:
