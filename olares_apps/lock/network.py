@@ -15,7 +15,7 @@ from olares_apps.errors import FetchError
 from olares_apps.lock.errors import TooManyRequests
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
     import httpx
 
@@ -27,6 +27,7 @@ _MOST_REDIRECTS: Final = 5
 _SECONDS: Final = re.compile(r"[0-9]{1,7}")
 _LONGEST_STATED: Final = 10.0**7
 """Seconds: what asks for more, four months, does not mean it."""
+_SLOWEST: Final = 1024
 _SMALL_BODY: Final = 16 * 2**20
 
 
@@ -51,7 +52,9 @@ class Network:
 
     ``attempts`` counts tries per request; ``longest_wait`` (seconds) bounds a pause between
     two: a host that asks for more is not waited for. ``timeout`` (seconds) holds for
-    connecting and for each read. ``failure`` is the error for a host that does not answer.
+    connecting and for each read. After ``grace`` seconds an answer must have brought a KiB per
+    second: a server that sends a byte now and then would keep us for ever. ``failure`` is the
+    error for a host that does not answer.
     """
 
     attempts: int = 4
@@ -59,6 +62,8 @@ class Network:
     timeout: float = 30.0
     first_wait: float = 0.5
     failure: type[FetchError] = FetchError
+    grace: float = 60.0
+    clock: Callable[[], float] = time.monotonic
     sleep: Callable[[float], None] = time.sleep
     now: Callable[[], datetime] = field(default=lambda: datetime.now(UTC))
 
@@ -123,6 +128,17 @@ class Network:
                 )
             self.pause(attempt, stated, host)
 
+    def paced(self, chunks: "Iterable[bytes]") -> "Iterator[bytes]":
+        """Yield the chunks of one answer; raises httpx.ReadTimeout when they come too slowly."""
+        import httpx
+
+        begin, received = self.clock(), 0
+        for chunk in chunks:
+            received += len(chunk)
+            if self.clock() - begin > self.grace + received / _SLOWEST:
+                raise httpx.ReadTimeout(f"slower than {_SLOWEST} bytes per second")
+            yield chunk
+
     def _follow(
         self, address: str, headers: Mapping[str, str], secret: Mapping[str, str]
     ) -> "httpx.Response":
@@ -157,7 +173,7 @@ class Network:
             try:
                 with self.open(address, headers, secret) as response:
                     body = bytearray()
-                    for chunk in response.iter_bytes():
+                    for chunk in self.paced(response.iter_bytes()):
                         body += chunk
                         if len(body) > _SMALL_BODY:
                             raise self.failure(

@@ -84,7 +84,7 @@ class RemoteFile:
         with self._network.open(self._address, headers, self._secret) as response:
             total = self._check(response, begin)
             wanted = len(found) + length
-            for chunk in response.iter_raw():
+            for chunk in self._network.paced(response.iter_raw()):
                 found += chunk
                 if len(found) >= wanted:
                     break

@@ -2,9 +2,10 @@
 
 from datetime import UTC, datetime
 
+import httpx
 import pytest
 
-from olares_apps.lock.network import retry_after
+from olares_apps.lock.network import Network, retry_after
 
 NOW = datetime(2026, 12, 1, 10, 0, tzinfo=UTC)
 
@@ -34,3 +35,32 @@ NOW = datetime(2026, 12, 1, 10, 0, tzinfo=UTC)
 )
 def test_what_a_server_asks_to_wait(text: str, seconds: float | None) -> None:
     assert retry_after({"retry-after": text}, lambda: NOW) == seconds
+
+
+class Clock:
+    """Time that passes only between chunks."""
+
+    def __init__(self, seconds_each: float) -> None:
+        self.now, self.step = 0.0, seconds_each
+
+    def __call__(self) -> float:
+        self.now += self.step
+        return self.now
+
+
+@pytest.mark.parametrize(
+    ("size", "seconds_each", "taken"),
+    [(1, 1.0, 60), (100, 1.0, 66), (2048, 1.0, 500), (65536, 50.0, 500)],
+)
+def test_an_answer_that_trickles_ends_and_a_slow_one_does_not(
+    size: int, seconds_each: float, taken: int
+) -> None:
+    network = Network(clock=Clock(seconds_each))
+    chunks = network.paced(b"x" * size for _ in range(500))
+    got: list[bytes] = []
+    if taken == 500:
+        got.extend(chunks)
+    else:
+        with pytest.raises(httpx.ReadTimeout, match="slower than 1024 bytes per second"):
+            got.extend(chunks)
+    assert len(got) == taken
