@@ -33,6 +33,8 @@ __all__ = ["RULES", "lock_findings"]
 RULES: Final = ("model-fits", "mtp-head", "model-file", "image-exists", "lock-stale")
 
 _GIB: Final = 2**30
+_PADDING: Final = 2**20
+"""Bytes: tensors are aligned to some dozens each."""
 _LOCK: Final = "run olapps lock"
 _MEASURE: Final = "measure again, or remove the record from resources.gpu_measured"
 # States of the MTP rule in which the server may well draft, but nobody looked.
@@ -92,6 +94,17 @@ def _model_files(spec: AppSpec[Any], lock: Lock) -> Iterator[Finding]:
         )
         yield _finding(spec, "model-file", Severity.WARNING, message, hint)
     for file in lock.files:
+        facts = file.facts
+        # Of a type without a known size the rest of the file is taken for the tensor.
+        if facts is not None and not facts.unknown_types:
+            beyond = facts.file_size - facts.header_bytes - facts.weight_bytes
+            if beyond > _PADDING:
+                message = (
+                    f"{file.file} of {file.repo} has {facts.file_size} bytes, its header accounts "
+                    f"for {facts.file_size - beyond}: it may not be the file that it says"
+                )
+                hint = "compare it with the repository's page, then olapps lock --upgrade"
+                yield _finding(spec, "model-file", Severity.WARNING, message, hint)
         for part in file.parts:
             if part.sha256 is None:
                 message = f"{part.file} of {file.repo} has no digest: a download is not verified"

@@ -1,5 +1,6 @@
 """Findings about spec, lock and hardware, by the public cases they come from."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -40,6 +41,17 @@ def sized(size: int, *changes: tuple[str, str]) -> str:
 def test_a_model_that_fits_gives_no_finding():
     found = findings(sized(Q3, FULL, MTP), locked(Q3))
     assert [item for item in found if item.severity is not Severity.INFO] == []
+
+
+@pytest.mark.parametrize(("beyond", "told"), [(0, 0), (60_000, 0), (10**9, 1)])
+def test_a_file_that_is_longer_than_its_header_says_is_doubted(beyond, told):
+    facts = replace(facts_35b(Q3), file_size=Q3 + beyond)
+    lock = lock_of(file_of(size=Q3 + beyond, gguf=facts.to_dict()), images=[image_of()])
+    text = spec_text(("size_gb: 17.2", f"size: {Q3 + beyond}"), FULL, MTP)
+    found = [item for item in findings(text, lock) if item.rule == "model-file"]
+    assert [item.severity for item in found] == [Severity.WARNING] * told
+    if told:
+        assert f"has {Q3 + beyond} bytes, its header accounts for {Q3}" in found[0].message
 
 
 def test_the_larger_quantisation_does_not_fit_and_the_smaller_is_suggested():
