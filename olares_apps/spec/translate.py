@@ -17,6 +17,9 @@ from olares_apps.spec.shape import Place, partial, place_at
 __all__ = ["Places", "problems_of"]
 
 _SHOWN: Final = 60
+# What stands behind that is cut from every message.
+_LOOKED_AT: Final = 1000
+_USERINFO: Final = re.compile(r"[^\s:/@'\"]{1,64}:[^\s/@]{1,128}@")
 # Errors that are not about a value.
 _WITHOUT_VALUE: Final = ("missing", "extra_forbidden", "union_tag_not_found")
 # Errors about the word that says which kind of mapping stands there.
@@ -112,7 +115,7 @@ class _Case:
     @property
     def shown(self) -> str:
         """Return the value as text in quotes or as the file has it, cut to a readable length."""
-        text = self.value if isinstance(self.value, str) else self.written
+        text = _without_secrets(self.value if isinstance(self.value, str) else self.written)
         first = text.split("\n")[0]
         cut = first if first == text and len(text) <= _SHOWN else first[:_SHOWN] + "..."
         if not isinstance(self.value, str):
@@ -123,6 +126,11 @@ class _Case:
     def kind(self) -> str:
         """Return what YAML read: ``number``, ``boolean`` ..."""
         return _kind(self.value)
+
+
+def _without_secrets(text: str) -> str:
+    """Return a text without user names and passwords of addresses: messages end up in logs."""
+    return _USERINFO.sub("...@", text[:_LOOKED_AT]) + text[_LOOKED_AT:]
 
 
 def _spot(path: FieldPath, positions: Places) -> Spot | None:
@@ -167,7 +175,7 @@ def _fault(
         spot,
         message,
         hint,
-        written=case.written[:_SHOWN] if found else None,
+        written=_without_secrets(case.written)[:_SHOWN] if found else None,
         missing=kind == "missing",
         meant=_guess(case) if kind == "extra_forbidden" else None,
     )

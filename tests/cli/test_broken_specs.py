@@ -175,3 +175,23 @@ def test_a_severity_that_must_not_be_is_wrong_usage_with_its_line(
     number = len(config.read_text().splitlines())
     assert f"olapps.toml:{number}: " in outcome.err
     assert message in outcome.err
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        ("registry.example.org/llama-server:b9600", "user:pw3x@host.example.org/x/y:1"),
+        ("https://example.org/model", "ftp://user:pw3x@example.org/model"),
+        ("example-org/Demo-35B-GGUF", "https://user:pw3x@hub.example.org/a/b"),
+    ],
+)
+@pytest.mark.parametrize("output", ["text", "json", "github"])
+def test_a_password_in_a_value_is_not_repeated(
+    tmp_path: Path, change: tuple[str, str], output: str
+) -> None:
+    root = build_workspace(tmp_path, change)
+    outcome = olapps("check", "--no-tools", "--output", output, cwd=root)
+    assert outcome.code == 1
+    assert "spec-invalid" in outcome.out
+    assert "pw3x" not in outcome.out + outcome.err
+    assert "pw3x" not in olapps("lock", cwd=root).err
