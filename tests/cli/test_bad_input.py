@@ -34,12 +34,15 @@ class TestEngine:
         image = next(line for line in changed.splitlines() if line.startswith("  image:"))
         changed = changed.replace(image, "  image: ghcr.io/ggml-org/llama.cpp:server-cuda-b8740")
         (root / "apps/other.yaml").write_text(changed)
-        outcome = olapps("check", cwd=root)
+        outcome = olapps("check", "--no-tools", "--output", "json", cwd=root)
         assert outcome.code == 1
         number = 1 + next(
             n for n, line in enumerate(changed.splitlines()) if "speculative:" in line
         )
-        assert f"apps/other.yaml:{number}: engine.speculative" in outcome.err
+        (refused,) = [f for f in outcome.json["findings"] if f["rule"] == "spec-invalid"]
+        assert (refused["app"], refused["file"]) == ("demoother", "apps/other.yaml")
+        assert refused["line"] == number
+        assert refused["message"].startswith("engine.speculative")
         assert "demoother" not in good("show", "demo", cwd=root).out
 
 
