@@ -1,6 +1,7 @@
 """Updates compared with what a market holds: versions, archives, entrances, values."""
 
 import gzip
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,12 +12,18 @@ from support.workspaces import DEMO, build_workspace, edit, good, olapps
 GENERATION = "olares-1.12.6"
 
 
-@pytest.fixture
-def root(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a workspace whose app was published at 1.0.0 and 1.0.1, with its charts."""
-    root = build_workspace(tmp_path)
+    root = build_workspace(tmp_path_factory.mktemp("shop"))
     good("publish", cwd=root)
     return root
+
+
+@pytest.fixture
+def root(shop: Path, tmp_path: Path) -> Path:
+    """Return a copy of it, to be changed."""
+    return Path(shutil.copytree(shop, tmp_path / "ws"))
 
 
 def found(root: Path, *arguments: object) -> list[dict[str, Any]]:
