@@ -225,11 +225,14 @@ def _from_checkpoint(wish: _Wish, facts: "RepoFacts", gatherer: "Gatherer") -> _
     from olares_apps.lock.choose import NothingFits
     from olares_apps.lock.choose_vllm import choose_vllm
     from olares_apps.lock.draft import draft_vllm_spec
+    from olares_apps.lock.errors import HubFailed
+    from olares_apps.lock.gather import plausible
 
     kv, image = wish.kv or "auto", wish.image or DEFAULT_VLLM_IMAGE
     if kv not in _VLLM_KV:
         raise UsageError(f"--kv {kv} is for llama.cpp", hint="write auto or fp8")
-    checkpoint = checkpoint_of(gatherer.hub, facts)
+    with plausible(HubFailed, f"{gatherer.hub.endpoint} states about {facts.repo}"):
+        checkpoint = checkpoint_of(gatherer.hub, facts)
     if checkpoint is None:
         raise NothingFits(
             "the repository has no model in its top folder",
@@ -283,5 +286,6 @@ def _repository(source: str) -> tuple[str, str]:
         r"(?:hf:|https://huggingface\.co/)?([\w.-]+/[\w.-]+?)/?(?:@([\w./-]+))?", source
     )
     if not found:
-        raise UsageError(f"--from {source} is no model repository", hint="write hf:OWNER/REPO")
+        shown = source.rpartition("@")[2]
+        raise UsageError(f"--from {shown} is no model repository", hint="write hf:OWNER/REPO")
     return found[1], found[2] or "main"

@@ -100,6 +100,13 @@ class GgufFacts:
             raise FactsError(
                 f"{self.arch}: {self.block_count} blocks with {self.nextn} MTP blocks make no sense"
             )
+        parts = (self.token_embd_bytes, self.output_bytes, self.mtp_block_bytes)
+        whole = self.file_size or self.weight_bytes
+        if max(parts) > self.weight_bytes or self.weight_bytes > whole:
+            raise FactsError(
+                f"{self.arch}: parts of {max(parts)} bytes, weights of {self.weight_bytes} in a "
+                f"file of {self.file_size} make no sense"
+            )
         for field in fields(self):
             value = getattr(self, field.name)
             is_bytes = field.name.endswith("_bytes") or field.name in _BYTES

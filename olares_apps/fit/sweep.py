@@ -4,6 +4,7 @@ Every answer is a new estimate; nothing is extrapolated. The need never falls wh
 context grows, so the largest context is found by bisection.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
@@ -31,6 +32,7 @@ __all__ = [
     "LeverRow",
     "auto_contexts",
     "context_sweep",
+    "is_model",
     "largest_context",
     "largest_per_kv_type",
     "levers",
@@ -39,6 +41,11 @@ __all__ = [
 
 # Symmetric cache types that people choose from, largest first.
 SWEPT_TYPES: Final = ("f16", "q8_0", "q5_1", "q5_0", "q4_1", "q4_0")
+# Files that lie beside models and carry their names.
+_BESIDES: Final = re.compile(
+    r"mmproj|projector|imatrix|(?<![a-z])(?:draft(?:er)?|dflash|eagle3?|lora|adapter)(?![a-z])",
+    re.IGNORECASE,
+)
 _SMALLEST_SWEEP: Final = 4096
 _WITHOUT_TRAINED_CONTEXT: Final = 2**20
 
@@ -213,6 +220,12 @@ def _changes(
         yield "swa_full", "off", replace(request, swa_full=False)
 
 
+def is_model(name: str) -> bool:
+    """Say whether a file of a repository is a model: no projector, drafter, adapter or matrix."""
+    last = name.rpartition("/")[2]
+    return last.endswith(".gguf") and not _BESIDES.search(last)
+
+
 def other_files(
     facts: GgufFacts,
     request: MemoryRequest,
@@ -223,11 +236,12 @@ def other_files(
     """Judge the other quantisations of a repository from their names and sizes alone.
 
     Takes the header of one file for the shape of all; weights are scaled by size. Parts of a
-    split file are added up. Projectors and files that are no GGUF are left out. Largest first.
+    split file are added up. What is no model of its own (:func:`is_model`) is left out. Largest
+    first.
     """
     groups: dict[str, dict[str, int]] = {}
     for name, size in listing:
-        if not name.endswith(".gguf") or "mmproj" in name.casefold():
+        if not is_model(name):
             continue
         part = parse_shard_name(name)
         first = replace(part, number=1).file if part else name

@@ -7,11 +7,13 @@ from typing import Final
 
 from olares_apps.errors import OlappsError
 from olares_apps.fit.behaviours import BuildBehaviour
-from olares_apps.fit.gguf_facts import GgufFacts
+from olares_apps.fit.gguf_errors import GgufError
+from olares_apps.fit.gguf_facts import FactsError, GgufFacts
+from olares_apps.fit.gguf_shards import missing_shards
 from olares_apps.fit.memory_model import estimate
 from olares_apps.fit.memory_request import MemoryRequest
 from olares_apps.fit.mtp import MtpResult, check_mtp
-from olares_apps.fit.sweep import Device, FileRow, largest_context, other_files
+from olares_apps.fit.sweep import Device, FileRow, is_model, largest_context, other_files
 from olares_apps.fit.verdict import FitState, Verdict
 
 __all__ = ["Choice", "NothingFits", "choose_file", "quant_of"]
@@ -59,13 +61,12 @@ def choose_file(
     rank the files, and the header of the chosen one decides. MTP is on when the file has its
     head and the build can use it. Raises NothingFits.
     """
-    names = [name for name in files if name.endswith(".gguf") and "mmproj" not in name.casefold()]
+    names = [name for name in files if is_model(name)]
     if not names:
         raise NothingFits(
             "the repository has no GGUF model", hint="name a repository of GGUF files"
         )
-    # The smallest file is the least likely to be an unquantised original of another layout.
-    shape = header(_first_part(min(names, key=lambda name: files[name])))
+    shape = _shape(files, names, header)
     asked = _with_head(shape, request, behaviour)
     rows = other_files(shape, asked, behaviour, device, [(name, files[name]) for name in names])
     for row in rows:
@@ -76,11 +77,34 @@ def choose_file(
         verdict = device.judge(estimate(facts, final, behaviour))
         if verdict.state is FitState.FITS:
             mtp = check_mtp(facts, behaviour, file=row.name)
+            if mtp.blocks_start:
+                continue
             return Choice(row.name, facts, final, verdict, mtp, rows)
     raise NothingFits(
         f"no file fits {device.profile.title} with {request.ctx or shape.context_length} tokens",
         hint=_instead(shape, asked, behaviour, device, rows),
     )
+
+
+def _shape(
+    files: Mapping[str, int], names: Sequence[str], header: Callable[[str], GgufFacts]
+) -> GgufFacts:
+    """Return the header that stands for all: that of the smallest complete model.
+
+    The smallest is the least likely to be an unquantised original of another layout. A file
+    whose header says nothing of use is passed over; the last one's error is raised.
+    """
+    sets: dict[str, list[str]] = {}
+    for name in names:
+        sets.setdefault(_first_part(name), []).append(name)
+    whole = [first for first, parts in sets.items() if not missing_shards(first, parts)]
+    order = sorted(whole or sets, key=lambda first: sum(files[part] for part in sets[first]))
+    for first in order[:-1]:
+        try:
+            return header(first)
+        except (GgufError, FactsError):
+            continue
+    return header(order[-1])
 
 
 def _first_part(name: str) -> str:

@@ -1,7 +1,7 @@
 """Everything that `olapps fit` says about one configuration, as plain data."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from olares_apps.fit.memory_model import MemoryEstimate
@@ -76,13 +76,18 @@ def fit_report(
     )
     rest = Device(device.profile, device.thresholds, device.other_apps + drafter)
     facts, request, behaviour = case.facts, case.request, case.behaviour
+    mtp = check_mtp(facts, behaviour, file=title, drafter=case.drafter)
+    verdict = device.judge(found, measured)
+    if mtp.blocks_start:
+        told = dict.fromkeys((*verdict.problems, *mtp.reasons))
+        verdict = replace(verdict, problems=tuple(told))
     return FitReport(
         title=title,
         case=case,
         device=device,
         estimate=found,
-        verdict=device.judge(found, measured),
-        mtp=check_mtp(facts, behaviour, file=title, drafter=case.drafter),
+        verdict=verdict,
+        mtp=mtp,
         largest=largest_context(facts, request, behaviour, rest),
         contexts=context_sweep(facts, request, behaviour, rest, contexts),
         kv_types=largest_per_kv_type(facts, request, behaviour, rest),

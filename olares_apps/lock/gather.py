@@ -26,7 +26,15 @@ from olares_apps.lock.model import (
 from olares_apps.lock.registry import ImageFacts, Registry
 from olares_apps.spec.models import AppSpec, ModelAlternative, ModelFile, ModelRepo
 
-__all__ = ["Fault", "Gatherer", "Update", "WantedImage", "update_locks", "with_variants"]
+__all__ = [
+    "Fault",
+    "Gatherer",
+    "Update",
+    "WantedImage",
+    "plausible",
+    "update_locks",
+    "with_variants",
+]
 
 Key = TypeVar("Key")
 Facts = TypeVar("Facts")
@@ -88,7 +96,7 @@ class Gatherer:
         """Return the facts of a model file at ``revision``; a stated commit may do offline."""
         try:
             facts = self._repo(file.repo, revision)
-            with _plausible(HubFailed, f"{self.hub.endpoint} states about {file.repo}"):
+            with plausible(HubFailed, f"{self.hub.endpoint} states about {file.repo}"):
                 return self._described(file, facts)
         except Offline:
             if file.size is None or not is_commit(file.revision):
@@ -107,7 +115,7 @@ class Gatherer:
     def repository(self, item: ModelRepo, revision: str) -> LockedRepo:
         """Return the facts of a repository that the server downloads, at ``revision``."""
         facts = self._repo(item.repo, revision)
-        with _plausible(HubFailed, f"{self.hub.endpoint} states about {item.repo}"):
+        with plausible(HubFailed, f"{self.hub.endpoint} states about {item.repo}"):
             return LockedRepo(
                 role=item.role,
                 repo=item.repo,
@@ -123,7 +131,7 @@ class Gatherer:
     def image(self, image: str) -> LockedImage:
         """Return the facts of an image."""
         facts = self._once(self._images, image, lambda: self.registry.image(image))
-        with _plausible(RegistryFailed, f"{facts.host} states about {image}"):
+        with plausible(RegistryFailed, f"{facts.host} states about {image}"):
             return LockedImage(
                 image=image,
                 digest=facts.digest,
@@ -174,7 +182,7 @@ class Gatherer:
 
 
 @contextmanager
-def _plausible(error: type[FetchError], who: str) -> Iterator[None]:
+def plausible(error: type[FetchError], who: str) -> Iterator[None]:
     """Turn facts that no lock may hold, such as a path with ``..``, into an error of the source."""
     try:
         yield

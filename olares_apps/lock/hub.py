@@ -314,7 +314,7 @@ class Hub:
                         hint="check the network, HF_ENDPOINT and a proxy",
                     ) from None
                 self._network.pause(attempt, None, self.endpoint)
-            except (ValueError, KeyError, TypeError, AttributeError) as error:
+            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
                 raise HubFailed(
                     f"{self.endpoint} answers for {repo} with something that is no model page",
                     hint="check HF_ENDPOINT: a login page may stand before the hub",

@@ -44,6 +44,10 @@ def parse_image(image: str) -> ImageName:
     path, colon, tag = rest.rpartition(":")
     if not colon:
         path, tag = rest, ""
+    if "/" in digest or (slash and host.count(":") > 1 and not host.startswith("[")):
+        raise UsageError(
+            "the image holds a user name or password", hint="put them into Docker's config file"
+        )
     if not slash or not path:
         raise UsageError(
             f"image {image!r} names no registry", hint="write docker.io/owner/name:tag"

@@ -168,7 +168,7 @@ def _find(files: Sequence[LockedFile], repo: str, file: str) -> LockedFile | Non
 class Platform(Closed):
     """One architecture of an image."""
 
-    architecture: str
+    architecture: Annotated[str, Field(pattern=r"^[a-z0-9_.-]{1,32}(/[a-z0-9_.-]{1,32})?$")]
     """``amd64``, ``arm64`` ..., with the variant after a slash where there is one."""
     digest: Digest
     """Digest of the manifest of that architecture."""

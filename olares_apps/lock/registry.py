@@ -42,7 +42,7 @@ _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _CHALLENGE: Final = re.compile(r'(\w+)="([^"]*)"')
 _CUDA: Final = re.compile(r"\d{1,2}\.\d{1,2}(?:\.\d{1,3})?")
 _REQUIRED: Final = re.compile(r"cuda>=(\d{1,2}\.\d{1,2})")
-_MOST_PLATFORMS: Final = 16
+_MOST_PLATFORMS: Final = 64
 _MOST_TAGS: Final = 1000
 
 Credentials = Callable[[ImageName], tuple[str, str] | None]
@@ -181,7 +181,7 @@ class _Visit:
             )
         document = _document(answer.content, actual, self._name.image)
         kind = document.get("mediaType") or answer.headers.get("content-type", "").partition(";")[0]
-        if kind not in _INDEXES | _MANIFESTS:
+        if not isinstance(kind, str) or kind not in _INDEXES | _MANIFESTS:
             raise RegistryFailed(f"the image {self._name.image} is of the unknown kind {kind}")
         return actual, str(kind), document
 
@@ -227,7 +227,8 @@ class _Visit:
             token = found.get("token") or found.get("access_token")
         except (ValueError, AttributeError, RecursionError):
             token = None
-        if answer.status_code != 200 or not isinstance(token, str):
+        is_token = isinstance(token, str) and token.isascii() and token.isprintable()
+        if answer.status_code != 200 or not is_token:
             raise RegistryFailed(f"{realm.hostname} gives no token for {self._name.image}")
         return f"Bearer {token}"
 

@@ -97,6 +97,68 @@ def test_the_new_spec_renders_fits_and_is_locked(root, registry):
     assert len(lock.images) == 2
 
 
+def made_of(hub, root, registry, files: dict[str, Any], *, code: int = 0):
+    hub.add_repo(REPO, files)
+    return new(root, registry, code=code)
+
+
+Q3 = "Qwen3.6-35B-A3B-UD-Q3_K_XL.gguf"
+
+
+@pytest.mark.parametrize(
+    "beside",
+    [
+        "Qwen3.6-35B-A3B-draft-Q8_0.gguf",
+        "Qwen3.6-35B-A3B-imatrix.gguf",
+        "imatrix_unsloth.gguf",
+        "dflash-draft-3.6-q8_0.gguf",
+        "lora/adapter.gguf",
+        "mmproj-F16.gguf",
+    ],
+)
+def test_what_lies_beside_models_is_never_taken_for_one(hub, root, registry, beside):
+    files = {Q3: sparse_model(QWEN36_35B, size=17_200_000_000), beside: sparse_model(TINY_MOE)}
+    outcome = made_of(hub, root, registry, files)
+    assert f"file     {Q3}" in outcome.out
+    assert beside not in outcome.out
+
+
+def test_a_repository_of_drafters_alone_has_no_model(hub, root, registry):
+    outcome = made_of(hub, root, registry, {"a-draft-Q8_0.gguf": sparse_model(TINY_MOE)}, code=1)
+    assert "the repository has no GGUF model" in outcome.err
+
+
+def test_an_incomplete_set_beside_a_whole_model_stops_nothing(hub, root, registry):
+    files = {
+        Q3: sparse_model(QWEN36_35B, size=17_200_000_000),
+        "BF16/M-BF16-00001-of-00003.gguf": sparse_model(TINY_MOE),
+    }
+    outcome = made_of(hub, root, registry, files)
+    assert f"file     {Q3}" in outcome.out
+
+
+def test_a_file_with_which_the_server_does_not_start_is_not_chosen(hub, root, registry):
+    good_one, bad = "M-Q3_K_M.gguf", "M-Q3_K_XL.gguf"
+    files = {
+        good_one: sparse_model(QWEN36_35B, size=16_900_000_000),
+        bad: sparse_model(QWEN36_35B, "key", size=17_200_000_000),
+    }
+    assert f"file     {good_one}" in made_of(hub, root, registry, files).out
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ("--from", "hf:o/r", "--image", "user:pw3x@host.example.org/llama-server:b1"),
+        ("--from", "hf:user:pw3x@o/x"),
+    ],
+)
+def test_a_password_on_the_command_line_is_not_repeated(root, arguments):
+    outcome = olapps("new", "x", *arguments, cwd=root)
+    assert outcome.code == 2
+    assert "pw3x" not in outcome.err + outcome.out
+
+
 def test_further_specs_of_one_model_have_names_of_their_own(root, registry):
     image = f"{registry.host}/llama-server:b11434"
     for name in ("first", "second", "third"):
