@@ -51,6 +51,17 @@ def test_the_larger_one_does_not_and_the_exit_code_says_so(tmp_path):
     }
 
 
+def test_a_file_with_which_the_server_does_not_start_is_a_problem(tmp_path):
+    """The header promises MTP blocks, the file has no tensors for them."""
+    root = workspace(tmp_path)
+    lock = lock_of(file_of(size=Q3, gguf=facts_35b(Q3, "key").to_dict()))
+    write_lock(root / "apps/demo.yaml", lock)
+    outcome = olapps("fit", "demo", "--output", "json", cwd=root)
+    assert outcome.code == 1
+    assert outcome.json["verdict"]["problems"]
+    assert "does not start: " in olapps("fit", "demo", cwd=root).out
+
+
 def test_the_text_shows_parts_sweep_types_levers_and_files(tmp_path):
     text = good("fit", "demo", cwd=workspace(tmp_path)).out
     for word in ("weights", "###", "total on the GPU", "CONTEXT", "KV TYPE", "ubatch", "Q2_K_XL"):
