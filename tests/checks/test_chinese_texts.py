@@ -1,23 +1,13 @@
 """Numbers in Chinese texts are compared with the spec as those in English texts are."""
 
 import pytest
-from support.check_charts import MANIFEST, flagship, flagship_spec
+from support.check_charts import BENCH_RECORD, MANIFEST, flagship, flagship_spec
 from support.foreign_charts import legacy_market_chart
 from support.mutation import add
 
 from olares_apps.findings import Finding
 
-BENCH = {
-    "id": "first",
-    "ctx": 262144,
-    "tps": 252.6,
-    "runs": 3,
-    "protocol": {"prompt": "x", "tokens": 500, "streams": 1},
-    "hardware": "olares-one",
-    "image": "docker.io/aamsellem/llama-cpp-mtp:master-ad27757",
-    "model_file": "Qwen3.6-35B-A3B-UD-Q3_K_XL.gguf",
-    "source": "x",
-}
+BENCH = BENCH_RECORD
 
 
 def text_findings(text: str) -> list[Finding]:

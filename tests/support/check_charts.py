@@ -16,6 +16,7 @@ from olares_apps.spec.loader import LoadedSpec, load_spec
 
 __all__ = [
     "APP",
+    "BENCH_RECORD",
     "DEPLOYMENT",
     "MANIFEST",
     "PROFILE",
@@ -106,6 +107,19 @@ def flagship_spec(changes: Mapping[str, Any] | None = None) -> LoadedSpec:
     text = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=1000)
     return load_spec(text, path=PurePath("apps/qwen36-35b-a3b-mtp.yaml"), model=spec_model())
 
+
+BENCH_RECORD: Final[dict[str, Any]] = {
+    "id": "first",
+    "ctx": 262144,
+    "tps": 252.6,
+    "runs": 3,
+    "protocol": {"prompt": "x", "tokens": 500, "streams": 1},
+    "hardware": "olares-one",
+    "image": "docker.io/aamsellem/llama-cpp-mtp:master-ad27757",
+    "model_file": "Qwen3.6-35B-A3B-UD-Q3_K_XL.gguf",
+    "source": "x",
+}
+"""A measurement of the flagship."""
 
 _CHART_YAML: Final = """\
 apiVersion: v2
