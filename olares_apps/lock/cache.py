@@ -10,10 +10,13 @@ from collections.abc import Mapping
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from uuid import uuid4
 
-__all__ = ["Cache", "cache_folder"]
+__all__ = ["DAMAGED", "Cache", "cache_folder"]
+
+DAMAGED: Final = (TypeError, KeyError, ValueError, AttributeError)
+"""What reading a kept value raises when something else changed it: then it is not there."""
 
 
 def cache_folder(environ: Mapping[str, str]) -> Path:

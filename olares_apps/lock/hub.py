@@ -17,7 +17,7 @@ from olares_apps.fit.gguf_facts import FactsError, GgufFacts, facts_of
 from olares_apps.fit.gguf_header import read_header
 from olares_apps.fit.gguf_shards import merge_shards, missing_shards, shard_names
 from olares_apps.lock.apply import is_commit
-from olares_apps.lock.cache import Cache
+from olares_apps.lock.cache import DAMAGED, Cache
 from olares_apps.lock.errors import (
     HubFailed,
     ModelFileMissing,
@@ -120,7 +120,8 @@ class Hub:
         """
         key = (self.endpoint, repo, revision)
         if (self._offline or is_commit(revision)) and (kept := self._cache.get("repo", *key)):
-            return _repo_facts(kept)
+            with suppress(*DAMAGED):
+                return _repo_facts(kept)
         if self._offline:
             raise Offline(f"{repo} at {revision}")
         facts = self._ask(repo, revision)
@@ -152,7 +153,8 @@ class Hub:
         """
         key = (facts.repo, facts.commit, file)
         if kept := self._cache.get("gguf", self.endpoint, *key):
-            with suppress(FactsError):  # kept by another version: the facts are fetched again
+            # Kept by another version, or damaged: the facts are fetched again.
+            with suppress(FactsError, *DAMAGED):
                 return GgufFacts.from_dict(kept)
         if self._offline:
             raise Offline(f"the header of {file}")
@@ -177,7 +179,8 @@ class Hub:
         key = (facts.repo, facts.commit, file)
         kept = self._cache.get("document", self.endpoint, *key)
         if kept is not None:
-            return dict(kept)
+            with suppress(*DAMAGED):
+                return dict(kept)
         if self._offline:
             raise Offline(f"{file} of {facts.repo}")
         address = self._address(facts, file)
@@ -204,7 +207,8 @@ class Hub:
             return tuple(self.document(facts, file).get("weight_map", ()))
         key = (facts.repo, facts.commit, file)
         if kept := self._cache.get("safetensors", self.endpoint, *key):
-            return tuple(kept)
+            with suppress(*DAMAGED):
+                return tuple(kept)
         if self._offline:
             raise Offline(f"the header of {file}")
         if file not in facts.files:

@@ -9,13 +9,14 @@ import base64
 import json
 import re
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlencode, urlsplit
 
 from olares_apps.errors import FetchError, nearest
-from olares_apps.lock.cache import Cache
+from olares_apps.lock.cache import DAMAGED, Cache
 from olares_apps.lock.errors import ImageDenied, ImageMissing, Offline, RegistryFailed
 from olares_apps.lock.image_name import ImageName, parse_image
 from olares_apps.lock.network import Network
@@ -92,8 +93,9 @@ class Registry:
         name = parse_image(image)
         is_pinned = name.reference.startswith("sha256:")
         if (self._offline or is_pinned) and (kept := self._cache.get("image", image)):
-            platforms = tuple(PlatformFacts(**item) for item in kept["platforms"])
-            return ImageFacts(kept["image"], kept["host"], kept["digest"], platforms)
+            with suppress(*DAMAGED):
+                platforms = tuple(PlatformFacts(**item) for item in kept["platforms"])
+                return ImageFacts(kept["image"], kept["host"], kept["digest"], platforms)
         if self._offline:
             raise Offline(f"the image {image}")
         facts = _Visit(self._network, name, self._credentials(name)).facts()

@@ -2,6 +2,7 @@
 
 import contextlib
 import io
+import json
 import os
 import pty
 import re
@@ -409,3 +410,24 @@ def test_two_writers_of_a_lock_never_leave_half_of_one(root, hub):
             job.result()
     assert load_lock(spec) in (first, second)
     assert sorted(path.name for path in spec.parent.iterdir()) == ["demo.lock.yaml", "demo.yaml"]
+
+
+@pytest.mark.parametrize("value", ["[1]", '"x"', '{"a": 1}', "null", "7"])
+@pytest.mark.parametrize("offline", [True, False])
+def test_a_cache_that_something_damaged_counts_as_empty(root, value, offline):
+    good("lock", cwd=root)
+    kept = [path for path in (root.parent / "cache").rglob("*") if path.is_file()]
+    assert kept
+    for path in kept:
+        text = path.read_text()
+        whole = json.loads(text)
+        changed = {**whole, "value": json.loads(value)} if "value" in whole else json.loads(value)
+        path.write_text(json.dumps(changed))
+    arguments = ("--upgrade", "--offline") if offline else ("--upgrade",)
+    outcome = olapps("lock", *arguments, cwd=root)
+    assert "Traceback" not in outcome.err
+    if offline:
+        assert outcome.code == 1
+        assert "is not in the cache" in outcome.err
+    else:
+        assert outcome.code == 0, outcome
