@@ -275,7 +275,8 @@ def _direct(container: Container, variables: Mapping[str, str]) -> Command | Non
             return Command(word, tuple(words[index + 1 :]), True)
         if name == "vllm" and words[index + 1 : index + 2] == ["serve"]:
             return Command("vllm serve", tuple(words[index + 2 :]), True)
-        if word == "-m" and words[index + 1 : index + 2]:
+        is_python = index > 0 and PurePosixPath(words[index - 1]).name.startswith("python")
+        if word == "-m" and is_python and words[index + 1 : index + 2]:
             module = words[index + 1]
             return Command(f"-m {module}", tuple(words[index + 2 :]), True)
     if not command and _engine(None, container.image):

@@ -63,7 +63,7 @@ _FLAGS: Final = re.IGNORECASE | re.ASCII
 _ENGLISH: Final = Wording(
     exempt=re.compile(
         r"→|->|=>|~~|[<>]\s?\d"
-        r"|\b(?:instead|than|versus|vs|compared?|unlike|was|were|previous(?:ly)?|former(?:ly)?"
+        r"|\b(?:instead|than|versus|vs|compared?|unlike|was|were|had|previous(?:ly)?|former(?:ly)?"
         r"|before|earlier|old(?:er)?|roll(?:ed)?[- ]?back|revert(?:ed)?|baseline|reference"
         r"|up from|down from|does not fit|doesn't fit|not fit|too large|larger|smaller|other"
         r"|another|alternatives?|would|could|reduce|lower|if you|if oom|e\.g|examples?|desktop"
@@ -93,7 +93,11 @@ _ENGLISH: Final = Wording(
     ),
     speculation=re.compile(r"mtp|draft|dflash|spec|eagle|n-max", re.IGNORECASE),
     cache=re.compile(r"\bKV\b|cache", _FLAGS),
-    size=re.compile(r"(?<![\w.,-])(\d{1,4}(?:\.\d{1,2})?)\s?(GB|GiB)\b", re.ASCII),
+    # A rate per second is no size.
+    size=re.compile(
+        r"(?<![\w.,-])(\d{1,4}(?:\.\d{1,2})?)\s?(GB|GiB)\b(?!\s?(?:/\s?s|/\s?秒|ps\b|per second))",
+        re.ASCII,
+    ),
     gpu=re.compile(r"\b(?:GPU|VRAM|video memory|graphics memory)\b", _FLAGS),
     host=re.compile(r"\b(?:RAM|(?:system|host|main) memory|SSD|disks?|storage)\b", _FLAGS),
     demand=re.compile(r"\b(?:needs?|requires?|minimum|at least|recommended)\b", _FLAGS),
@@ -121,7 +125,7 @@ _ENGLISH: Final = Wording(
 _PIECE: Final = r"(?:个\s?)?(?:tokens?|词元|令牌)"
 _CHINESE: Final = Wording(
     exempt=re.compile(
-        r"之前|以前|此前|先前|原来|原先|原为|旧版|旧的|曾|相比|对比|比起|而不是|而非|不再|放不下"
+        r"上一版|上一个版本|未使用|未采用|之前|以前|此前|先前|原来|原先|原为|旧版|旧的|曾|相比|对比|比起|而不是|而非|不再|放不下"
         r"|装不下|无法容纳|不足以|回退|回滚|基线|如果|若(?!干)|假如|例如|比如|譬如|其他|另一|另外"
         r"|降低|减小|减少|降到|降至|缩小|调低|大于|小于|超过|高于|低于|桌面"
         r"|[从由]\s*[^，。；]{1,24}?(?:提升|增加|提高|扩大|升级|改|降|变|更新)?[到至为成]\s*"

@@ -45,6 +45,23 @@ def test_an_image_that_starts_the_server_itself_is_known_by_its_name() -> None:
     assert (found.engine, found.ctx, found.alias) == ("vllm", 32768, "demo")
 
 
+@pytest.mark.parametrize("flag", ["-m", "--model"])
+def test_an_image_that_starts_the_server_itself_takes_short_flags_too(flag: str) -> None:
+    """``-m`` names a model there, and a module only behind a Python."""
+    text = vllm_chart()[DEPLOYMENT].decode()
+    head, rest = text.split("          image: ", 1)
+    old = rest[: rest.index("          env:")]
+    arguments = [flag, "/models/D.gguf", "--port", "8080", "-fa", "--spec-type", "mtp"]
+    listed = "".join(f"            - {word!r}\n" for word in arguments)
+    image = "ghcr.io/ggml-org/llama.cpp:server-cuda-b11434"
+    new = f'"{image}"\n          args:\n{listed}'
+    chart = vllm_chart().with_file(DEPLOYMENT, f"{head}          image: {rest.replace(old, new)}")
+    found = server(chart)
+    assert (found.engine, found.argv) == ("llamacpp", tuple(arguments))
+    told = {item.rule for item in chart.check()}
+    assert {"flag-bad-value", "parallel-unset"} <= told
+
+
 def test_a_context_that_nobody_set_is_zero() -> None:
     chart = flagship().without_lines(DEPLOYMENT, '"--ctx-size"', "$(CTX_SIZE)")
     assert server(chart).ctx == 0

@@ -84,6 +84,9 @@ RIGHT = [
     "Answers on port 8000.",
     "With n-max 3 the head drafts three tokens.",
     "Released in 2026 with 35B parameters, 3B active.",
+    "The PCIe link moves 32 GB/s and the memory 896 GB/s.",
+    "Prefill runs at 2000 tokens per second.",
+    "Version 1.0.0 had a 32K context.",
 ]
 RIGHT_CHINESE = [
     "草稿头为 Q8_0。",
@@ -96,6 +99,10 @@ RIGHT_CHINESE = [
     "端口：８０００",
     "镜像 master-ad27757。",
     "推测解码，n-max 为 3。",
+    "内存带宽为 896 GB/s。",
+    "预填充速度为每秒 2000 个词元。",
+    "上一版本的上下文为 32K。",
+    "未使用 8080 端口。",
 ]
 
 

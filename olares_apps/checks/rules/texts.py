@@ -26,6 +26,8 @@ _BUILD: Final = re.compile(
 )
 _IMAGE: Final = re.compile(r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+:[\w][\w.-]*", re.ASCII)
 _FLAG: Final = re.compile(r"(?<![!-~])[`'\"(（]*(--[a-z][a-z0-9-]+)[ =]([^\s`'\"),;，。；）、]+)")
+# Reading a prompt is much faster than writing, and records hold the latter.
+_OF_PROMPT: Final = re.compile(r"prefill|prompt processing|预填充|提示词处理", re.IGNORECASE)
 _TEN_THOUSAND: Final = "万"
 _GIB: Final = 2**30
 _GB: Final = 10**9
@@ -262,6 +264,8 @@ def _speed(context: ChartContext) -> Iterator[Found]:
     known += [speed for record in records for speed in record.tps_range or ()]
     known += [run.tps for record in records for run in record.details]
     for clause in context.prose.clauses:
+        if _OF_PROMPT.search(clause.text):
+            continue
         for found in matches("speed", clause.text):
             said = number_of(found)
             if not any(_rounds(said, speed) for speed in known):
