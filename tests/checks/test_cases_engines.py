@@ -288,6 +288,13 @@ CASES = {
         ("scripts/extract_flags.py", "as information"),
         Severity.WARNING,
     ),
+    "an image without a tag that names its build": Case(
+        flagship,
+        everywhere(IMAGE, f"docker.io/aamsellem/llama-cpp-mtp@sha256:{'5' * 64}"),
+        "flag-table-missing",
+        ("does not say which build", "an image whose tag names the build"),
+        Severity.WARNING,
+    ),
 }
 
 
@@ -299,6 +306,14 @@ def test_a_public_case_of_an_engine(name: str) -> None:
         assert found, [f"{f.rule} {f.severity}: {f.message} | {f.hint}" for f in case.findings()]
     else:
         assert not found, [f"{f.rule}: {f.message}" for f in found]
+
+
+@pytest.mark.parametrize("tag", (":latest", "", ":server:cuda", ":main"))
+def test_an_image_that_is_no_fixed_one_is_told_once(tag: str) -> None:
+    image = f"docker.io/aamsellem/llama-cpp-mtp{tag}"
+    found = {f.rule for f in Case(flagship, everywhere(IMAGE, image), "").findings()}
+    assert "image-public-fixed" in found
+    assert "flag-table-missing" not in found
 
 
 def test_a_contradiction_names_the_line_of_the_spec() -> None:

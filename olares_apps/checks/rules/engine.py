@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from typing import Final
 
 from olares_apps.checks.context import ChartContext
+from olares_apps.checks.images import parse_image, tag_fault
 from olares_apps.checks.launch import Server
 from olares_apps.checks.rule import Found, Group, RuleBook
 from olares_apps.engines.flags import FLAG_RULES, FlagProblem, ProblemKind, builds_with
@@ -126,6 +127,18 @@ for _rule in FLAG_RULES.values():
     rules.add(_rule.severity, _rule.id, _text, _rule.source)(_reporter(_rule.id))
 
 
+_MAKE_ONE: Final = "make a table with scripts/extract_flags.py, see docs/flag-tables.md"
+_STATE_IT: Final = "state the build in engine.build"
+_NAME_IT: Final = "use an image whose tag names the build"
+
+
+def _is_told_of(image: str) -> bool:
+    """Say whether the reference itself is an error: image-public-fixed says it, once."""
+    name = parse_image(image)
+    fault = ("", True) if name is None else tag_fault(name)
+    return fault is not None and fault[1]
+
+
 @rules.warning(
     "flag-table-missing",
     "Without a table of its build an argument list can only be guessed at.",
@@ -135,14 +148,20 @@ def _missing(context: ChartContext) -> Iterator[Found]:
         match = server.table
         if match is None or match.exact or server.command is None:
             continue
+        if _is_told_of(server.container.image):
+            continue
+        hint = _MAKE_ONE
         if match.build == match.nearest:
             what = f"the image is not known to be exactly {server.engine} {match.build}"
+        elif match.build is None:
+            what = f"the image does not say which build of {server.engine} it is"
+            hint = f"{_STATE_IT if context.spec else _NAME_IT}, or {_MAKE_ONE}"
         else:
-            what = f"no flag table for {server.engine} build {match.build or 'unknown'}"
+            what = f"no flag table for {server.engine} build {match.build}"
         yield context.in_object(
             server.workload.item,
             f"{what} (image {server.container.image}); judged by {match.nearest} as information",
             server.container.image,
-            hint="make one with scripts/extract_flags.py, see docs/flag-tables.md",
+            hint=hint,
             field=context.field_of_image(server.container),
         )
