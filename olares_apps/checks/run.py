@@ -132,6 +132,11 @@ def lower(findings: Iterable[Finding], severities: Mapping[str, Lowered]) -> lis
             raise UsageError(
                 f"checks.severity.{name} is {lowered.severity}, above the rule's {rule.severity}"
             )
+        if lowered.severity is Severity.ERROR:
+            raise UsageError(
+                f"checks.severity.{name} is error, which changes nothing",
+                hint="severities are only lowered: name warning, info or off, or remove the entry",
+            )
     result = []
     for finding in findings:
         lowered_to = severities.get(finding.rule)

@@ -84,8 +84,7 @@ CASES = {
         ),
         "env-empty-address",
         ("HF_ENDPOINT", "is empty when the user sets nothing"),
-        Severity.WARNING,
-        DEPLOYMENT,
+        file=DEPLOYMENT,
     ),
     "C005 a folder that a fresh device lacks": Case(
         flagship,

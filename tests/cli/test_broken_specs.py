@@ -160,6 +160,7 @@ def test_charts_of_a_broken_spec_do_not_count_as_strays(tmp_path: Path) -> None:
         ('api-timeot = {level = "info", reason = "x"}', "did you mean api-timeout?"),
         ('no-such = {level = "off", reason = "x"}', "unknown rule 'no-such'"),
         ('api-timeout = {level = "error", reason = "x"}', "above the rule's warning"),
+        ('text-port = {level = "error", reason = "x"}', "changes nothing"),
         ('api-timeout = {level = "off", reason = "x", apps = ["dem"]}', "did you mean demo?"),
     ],
 )

@@ -77,6 +77,10 @@ def _unused(context: ChartContext) -> Iterator[Found]:
             )
 
 
+# The hub client takes an empty one for an address and fails at every download.
+_FATAL: Final = frozenset(("HF_ENDPOINT",))
+
+
 @rules.warning(
     "env-empty-address",
     "An address variable that is set to nothing is not the same as one that is not set.",
@@ -95,6 +99,7 @@ def _empty(context: ChartContext) -> Iterator[Found]:
                     f"name: {name}",
                     hint="write the variable inside an if, so that an unset one is absent",
                     field=context.field_of_variable(name),
+                    severity=Severity.ERROR if name in _FATAL else None,
                 )
 
 
