@@ -35,6 +35,7 @@ _CONTEXT: Final[Mapping[str, tuple[str, ...]]] = {
     "llamacpp": ("--ctx-size",),
     "vllm": ("--max-model-len",),
 }
+_SLOTS: Final[Mapping[str, str]] = {"llamacpp": "--parallel", "vllm": "--max-num-seqs"}
 _ALIAS: Final = ("--alias", "--served-model-name")
 _DRAFT_LENGTHS: Final = (
     "--spec-draft-n-max",
@@ -154,6 +155,11 @@ class Server:
     def parallel(self) -> int | None:
         """Return the number of slots, None when not set."""
         return self.number("--parallel")
+
+    @property
+    def slots(self) -> int | None:
+        """Return how many requests are served at a time, None when not set."""
+        return self.number(_SLOTS[self.engine]) if self.engine in _SLOTS else None
 
     @property
     def alias(self) -> str | None:

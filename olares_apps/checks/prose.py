@@ -8,13 +8,13 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property, lru_cache
+from re import Match
 from typing import TYPE_CHECKING, Any, Final
 
+from olares_apps.checks.asides import Own
 from olares_apps.checks.launch import Server
-from olares_apps.checks.places import line_of_piece
-from olares_apps.checks.rule import Found
 from olares_apps.checks.shape import as_maps, as_text, dig
-from olares_apps.checks.wording import CUT, is_exempt, narrow
+from olares_apps.checks.wording import COUNTED, CUT, is_exempt, narrow
 from olares_apps.checks.workloads import of_kind
 from olares_apps.findings import Severity
 from olares_apps.spec.loader import free_texts
@@ -22,18 +22,23 @@ from olares_apps.spec.loader import free_texts
 if TYPE_CHECKING:
     from olares_apps.checks.context import ChartContext
 
-__all__ = ["Clause", "Prose", "kv_names", "quant_labels"]
+__all__ = ["Clause", "Prose", "quant_labels"]
 
 _MOST_CHARACTERS: Final = 200_000
 _MOST_CLAUSES: Final = 4000
 _LONGEST_CLAUSE: Final = 2000
-_DIGIT: Final = re.compile(r"\d")
+_KV_FLAGS: Final = (
+    "--cache-type-k",
+    "--cache-type-v",
+    "--cache-type-k-draft",
+    "--cache-type-v-draft",
+    "--kv-cache-dtype",
+)
+_DIGIT: Final = re.compile(r"\d|\{\{ ?ctx")
+"""What stands for a number: digits, or the placeholder of the context."""
 _SECTION: Final = re.compile(r"^[\W_]*v?(\d+\.\d+\.\d+)\b", re.MULTILINE)
 _QUANT: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:UD-)?(?:I?Q[1-8](?:_[A-Z0-9]+)+|NVFP4|MXFP4|AWQ|GPTQ)(?![A-Za-z0-9_])"
-)
-_KV_TYPE: Final = re.compile(
-    r"(?<![\w-])(?:q[48]_[01]|q5_[01]|turbo[234](?:_\w+)?|bf16|f16)(?!\w)", re.ASCII
 )
 
 
@@ -44,14 +49,18 @@ def _claims(text: str) -> tuple[tuple[str, str], ...]:
     Each comes as it is read, with narrow digits, and as it is written. Kept, because the charts
     of all generations carry the same texts.
     """
-    pieces = (piece[:_LONGEST_CLAUSE] for piece in CUT.split(text) if _DIGIT.search(piece))
+    pieces = (
+        piece[:_LONGEST_CLAUSE]
+        for piece in CUT.split(text)
+        if _DIGIT.search(piece) or COUNTED.search(piece)
+    )
     read = ((narrow(piece), piece) for piece in pieces)
     return tuple(both for both in read if not is_exempt(both[0]))
 
 
-def quant_labels(text: str) -> list[str]:
-    """Return the quantisation labels of a file name or text, as written."""
-    return _QUANT.findall(text)
+def quant_labels(text: str) -> list[Match[str]]:
+    """Return where quantisation labels stand in a file name or text."""
+    return list(_QUANT.finditer(text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,30 +123,6 @@ class Prose:
                 continue
             yield file, steps, text, False
 
-    def found(
-        self, clause: Clause, piece: str, message: str, hint: str = "", *, is_sure: bool = True
-    ) -> Found:
-        """Return a contradiction with its place; one that is not sure is a warning."""
-        at = max(0, clause.text.find(piece))
-        piece = clause.written[at : at + len(piece)]
-        loaded = self.context.spec
-        if loaded is not None:
-            positions = loaded.positions
-            whole = positions.inside(clause.path, clause.written)
-            # The same number may stand in an earlier sentence, where it is right.
-            is_whole = whole is not None and clause.written in whole.written
-            spot = whole if is_whole else positions.inside(clause.path, piece)
-            line: int | None = (spot or positions.nearest(clause.path)).line
-        else:
-            line = line_of_piece(self.context.text(clause.file), clause.path, piece)
-        return Found(
-            f"{clause.field}: {message}",
-            clause.file,
-            line,
-            hint or "write the value of the configuration, or a placeholder",
-            self.severity if is_sure else Severity.WARNING,
-        )
-
     # Facts
 
     @property
@@ -166,6 +151,18 @@ class Prose:
         return " ".join([*names, *(server.alias or "" for server in self.servers)])
 
     @cached_property
+    def own(self) -> Own:
+        """Return what tells the app from what else a text speaks of."""
+        names = [self.own_words, *(name for s in self.servers for name in s.model_names)]
+        versions = {as_text(dig(self.context.manifest, "metadata", "version"))}
+        if self.context.spec:
+            model = self.context.spec.spec.model
+            versions.add(self.context.spec.spec.version)
+            names += [model.name, model.kind, *(item.file for item in model.files)]
+            names += [item.repo for item in model.repos]
+        return Own(" ".join(names), frozenset(versions))
+
+    @cached_property
     def quants(self) -> frozenset[str]:
         """Return the quantisation labels of the model files."""
         names = [name for server in self.servers for name in server.model_names]
@@ -175,15 +172,17 @@ class Prose:
                 names += [file.file, file.quant or ""]
             for repo in model.repos:
                 names += [repo.repo, repo.quant or ""]
-        return frozenset(label for name in names for label in quant_labels(name.upper()))
+        return frozenset(label[0] for name in names for label in quant_labels(name.upper()))
 
     @cached_property
     def kv_types(self) -> frozenset[str]:
         """Return the types of the KV cache, that of the draft included."""
-        flags = ("--cache-type-k", "--cache-type-v", "--cache-type-k-draft", "--cache-type-v-draft")
-        return frozenset(
-            value for server in self.servers for flag in flags if (value := server.value(flag))
-        )
+        found = {s.value(flag) for s in self.servers for flag in _KV_FLAGS}
+        for server in self.servers:
+            is_complete = server.command is not None and server.command.complete
+            if server.engine == "llamacpp" and server.parsed and is_complete:
+                found |= {server.value(flag) or "f16" for flag in _KV_FLAGS[:2]}
+        return frozenset(value for value in found if value and value != "auto")
 
     @cached_property
     def ports(self) -> frozenset[int]:
@@ -244,8 +243,3 @@ def _current_notes(text: str, version: str) -> str:
 
 def _dotted(path: tuple[str | int, ...]) -> str:
     return ".".join(map(str, path))
-
-
-def kv_names(text: str) -> list[str]:
-    """Return the cache types that a text names, in lower case as arguments write them."""
-    return _KV_TYPE.findall(text)

@@ -7,7 +7,7 @@ from olares_apps.checks.shape import as_maps, dig, size
 if TYPE_CHECKING:
     from olares_apps.checks.context import ChartContext
 
-__all__ = ["known_sizes"]
+__all__ = ["gpu_need", "known_sizes"]
 
 _GIB: Final = 2**30
 _GB: Final = 10**9
@@ -15,8 +15,20 @@ _OF_GPU: Final = ("requiredGpu", "limitedGpu", "requiredGPUMemory", "limitedGPUM
 _OF_HOST: Final = ("requiredMemory", "limitedMemory", "requiredDisk", "limitedDisk")
 
 
-def known_sizes(context: "ChartContext", *, of_gpu: bool = False) -> list[float]:
-    """Return every size in bytes that a text may state; ``of_gpu`` leaves out host and disk.
+def gpu_need(context: "ChartContext") -> float:
+    """Return the GPU memory in bytes that a spec asks for, 0 when it does not say."""
+    if context.spec is None:
+        return 0.0
+    resources = context.spec.spec.resources
+    parts = sum(part.gb for part in resources.gpu_memory_parts) * _GB
+    return parts or float(size(resources.gpu_memory) or 0)
+
+
+def known_sizes(context: "ChartContext", *, of_gpu: bool = False, of_part: str = "") -> list[float]:
+    """Return every size in bytes that a text may state.
+
+    ``of_gpu`` leaves out host and disk; ``of_part`` keeps what the memory's parts of that name
+    take, and of ``weights`` the model's files.
 
     Empty without a spec: foreign charts do not say what their sizes are made of.
     """
@@ -26,6 +38,13 @@ def known_sizes(context: "ChartContext", *, of_gpu: bool = False) -> list[float]
     model = [float(item.size or (item.size_gb or 0) * _GB) for item in spec.model.files]
     model += [(item.size_gb or 0) * _GB for item in spec.model.repos]
     parts = [part.gb * _GB for part in spec.resources.gpu_memory_parts]
+    if of_part:
+        named = [
+            part.gb * _GB
+            for part in spec.resources.gpu_memory_parts
+            if of_part in part.part.lower()
+        ]
+        return [*named, *([*model, sum(model)] if of_part == "weights" and any(model) else [])]
     known = [sum(parts), *model, *parts, sum(model)]
     resources = spec.resources
     texts = [resources.gpu_memory]

@@ -99,7 +99,7 @@ def test_a_translation_of_a_foreign_chart_is_compared_with_its_configuration() -
     """Without a spec it is a warning, as it is for English texts."""
     text = (
         "metadata: {title: Demo, description: 支持 32K 上下文。}\n"
-        "spec:\n  fullDescription: |\n    第一行。\n    端口 8080。\n  upgradeDescription: 新版。\n"
+        "spec:\n  fullDescription: |\n    第一行。\n    端口 8090。\n  upgradeDescription: 新版。\n"
     )
     path = f"i18n/zh-CN/{MANIFEST}"
     findings = add(path, text)(legacy_market_chart()).check()

@@ -79,6 +79,20 @@ def test_a_shell_default_that_differs_names_all_three_values() -> None:
     assert "96K" in find(findings, "text-context").message
 
 
+def test_a_value_that_translations_repeat_is_told_once_with_their_files() -> None:
+    chart = legacy_market_chart()
+    files = []
+    for locale, text in (("en-US", "A 96K context."), ("zh-CN", "支持 96K 上下文。")):
+        files.append(f"i18n/{locale}/{MANIFEST}")
+        page = (
+            f"metadata: {{title: Demo, description: {text}}}\nspec: {{fullDescription: {text}}}\n"
+        )
+        chart = chart.with_file(files[-1], page)
+    found = find(chart.check(), "text-context")
+    assert found.file == MANIFEST
+    assert found.message.endswith(f"context 96K, config 262144 (also in {', '.join(files)})")
+
+
 def test_a_download_to_the_final_name_is_named() -> None:
     assert "never verifies" in find(legacy_market_chart().check(), "download-script").message
 

@@ -4,6 +4,7 @@ from typing import Final
 
 from support.check_charts import (
     APP,
+    BENCH_RECORD,
     DEPLOYMENT,
     MANIFEST,
     flagship,
@@ -123,6 +124,9 @@ MUTATIONS: Final[dict[str, Mutation]] = {
         flagship, swap(MANIFEST, "compatible, port 8000", "compatible, port 8080")
     ),
     "text-draft": Mutation(flagship, swap(MANIFEST, "up to 3 tokens per step", "n-max 5")),
+    "text-parallel": Mutation(
+        flagship, swap(MANIFEST, "35B MoE-A3B + MTP", "35B MoE-A3B + MTP, 4 requests at once")
+    ),
     "text-build": Mutation(
         flagship, swap(MANIFEST, "35B MoE-A3B + MTP", "35B MoE-A3B + MTP on llama.cpp b8740")
     ),
@@ -134,6 +138,17 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     ),
     "text-speed": Mutation(
         flagship, context={"spec": flagship_spec({"text.summary": "Runs at 300 t/s."})}
+    ),
+    "text-acceptance": Mutation(
+        flagship,
+        context={
+            "spec": flagship_spec(
+                {
+                    "text.summary": "It accepts 95 % of the drafts.",
+                    "bench": [BENCH_RECORD | {"acceptance": 86.5}],
+                }
+            )
+        },
     ),
     "text-size": Mutation(
         flagship, context={"spec": flagship_spec({"text.summary": "Takes 8 GB."})}

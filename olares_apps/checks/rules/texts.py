@@ -1,80 +1,93 @@
-"""Numbers in free text that contradict what runs: context, quantisation, port, build, speed."""
+"""Numbers in free text that contradict what runs: context, quantisation, port, draft, build."""
 
 import re
 from collections.abc import Iterator
 from typing import Final
 
+from olares_apps.checks.asides import stretch
 from olares_apps.checks.context import ChartContext
+from olares_apps.checks.contradictions import Contradiction, told_once
 from olares_apps.checks.images import parse_image
-from olares_apps.checks.prose import Clause, kv_names, quant_labels
-from olares_apps.checks.rule import Found, Group, RuleBook
-from olares_apps.checks.shape import as_maps, as_text, dig, size
-from olares_apps.checks.sizes import known_sizes
-from olares_apps.checks.wording import WORDINGS, matches, mentions, names_program, number_of
+from olares_apps.checks.prose import Clause, quant_labels
+from olares_apps.checks.rule import Group, RuleBook
+from olares_apps.checks.wording import (
+    is_beside,
+    matches,
+    mentions,
+    names_program,
+    number_of,
+    place_of,
+)
 
 __all__ = ["rules"]
 
 rules = RuleBook(Group.TEXT, "public charts whose page describes another build than the one served")
 
 _TOKENS: Final = re.compile(
-    r"(?<![\w.,/$-])(?P<number>\d{1,4}(?:\.\d)?\s?(?:[KkM]|万)|\d{1,3}(?:,\d{3})+|\d{4,8})"
+    r"(?<![\w.,/$-])(?P<number>\d{1,4}(?:\.\d)?\s?(?:[KkM]|万)|\d{1,3}(?:,\d{3})+|\d{4,8}"
+    r"|\{\{ ?ctx(?:_k)? ?\}\})"
     r"(?![\w/%-])",
     re.ASCII,
 )
 _BUILD: Final = re.compile(
-    r"(?<![\w:/-])(?:b\d{4,5}|(?:master|main)-[0-9a-f]{7,40})(?!\w)", re.ASCII
+    r"(?<![\w:/.-])(?:[a-z0-9]+-)*?(b\d{4,5}|(?:master|main)-[0-9a-f]{7,40})(?!\w|\.\w)",
+    re.ASCII,
+)
+_KV_TYPE: Final = re.compile(
+    r"(?<![\w-])(?:q[458]_[01]|turbo[234](?:_\w+)?|bf16|fp?16|fp8(?:_e\dm\d)?)(?!\w)",
+    re.ASCII | re.IGNORECASE,
 )
 _IMAGE: Final = re.compile(r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+:[\w][\w.-]*", re.ASCII)
 _FLAG: Final = re.compile(r"(?<![!-~])[`'\"(（]*(--[a-z][a-z0-9-]+)[ =]([^\s`'\"),;，。；）、]+)")
-# Reading a prompt is much faster than writing, and records hold the latter.
-_OF_PROMPT: Final = re.compile(r"prefill|prompt processing|预填充|提示词处理", re.IGNORECASE)
 _TEN_THOUSAND: Final = "万"
-_GIB: Final = 2**30
-_GB: Final = 10**9
-_UNITS: Final = {"GB": (_GB,), "GiB": (_GIB,), "G": (_GB, _GIB)}
-_NEAR: Final = 18
-"""Characters around a size that say whose memory is meant."""
-_NEXT: Final = re.compile(r"[\d,，;；、+]| and | plus ")
-_ABOUT: Final = 0.05
-_ABOUT_WORDS: Final = ("about", "~", "\u2248", "around", "约")
+_WEB_PORTS: Final = frozenset((22, 80, 443))
+"""Ports of the ways to an app; only a sentence that says so makes them the server's."""
 
 
 @rules.error("text-context", "Users choose an app by the context that its page promises.")
-def _context(context: ChartContext) -> Iterator[Found]:
+@told_once
+def _context(context: ChartContext) -> Iterator[Contradiction]:
     """A clause that tells a measurement may name the context of one."""
     prose = context.prose
     known = prose.contexts
+    configured = frozenset(server.ctx for server in context.servers if server.ctx)
     automatic = any(server.ctx == 0 for server in context.servers)
     if not known and not automatic:
         return
     for clause in prose.clauses:
         for found in _TOKENS.finditer(clause.text):
             said = found["number"]
+            if said.startswith("{"):
+                # The placeholder is the configured context, which no single request may have.
+                if _is_of_request(clause, found):
+                    yield from _per_slot(context, clause, found, configured)
+                continue
             amounts = _amounts(said)
             if not amounts or not _is_context(clause, found):
                 continue
             if _matches(amounts, known):
-                yield from _per_slot(context, clause, said, amounts)
+                yield from _per_slot(context, clause, found, amounts)
             elif not _is_measured(context, clause, amounts):
                 yield from _other_context(context, clause, found, automatic=automatic)
 
 
 def _other_context(
     context: ChartContext, clause: Clause, found: re.Match[str], *, automatic: bool
-) -> Iterator[Found]:
+) -> Iterator[Contradiction]:
     """Yield the finding about a context that is not the configured one; the model's own is none."""
     prose, said = context.prose, found["number"]
     if automatic:
         if not mentions("native", clause.text[max(0, found.start() - 40) : found.start()]):
-            yield prose.found(
+            yield Contradiction(
                 clause,
-                said,
+                *found.span("number"),
                 f"ctx not set (auto-fit, minimum 4096) but the text claims {said}",
                 "set the context, or leave the number out",
             )
     elif not mentions("native", clause.text):
         listed = ", ".join(map(str, sorted(prose.contexts)))
-        yield prose.found(clause, said, f"context {said}, config {listed}")
+        message = f"context {said}, config {listed}"
+        yield Contradiction(clause, *found.span("number"), message)
 
 
 def _is_measured(context: ChartContext, clause: Clause, amounts: frozenset[int]) -> bool:
@@ -85,8 +98,11 @@ def _is_measured(context: ChartContext, clause: Clause, amounts: frozenset[int])
 
 
 def _per_slot(
-    context: ChartContext, clause: Clause, said: str, amounts: frozenset[int]
-) -> Iterator[Found]:
+    context: ChartContext, clause: Clause, found: re.Match[str], amounts: frozenset[int]
+) -> Iterator[Contradiction]:
+    """Yield the finding about a context that only all slots together have."""
+    if mentions("shared", clause.text) and not _is_of_request(clause, found):
+        return
     for server in context.servers:
         slots = server.parallel
         unified = server.parsed is not None and server.parsed.is_on("--kv-unified")
@@ -94,10 +110,10 @@ def _per_slot(
             continue
         share = server.ctx // slots
         if _matches(amounts, {server.ctx}) and not _matches(amounts, {share}):
-            yield context.prose.found(
+            yield Contradiction(
                 clause,
-                said,
-                f"context per slot = {share} (--parallel {slots}), the text says {said}",
+                *found.span("number"),
+                f"context per slot = {share} (--parallel {slots}), the text says {found['number']}",
                 "set parallel to 1, or name the context of one slot",
             )
 
@@ -105,12 +121,16 @@ def _per_slot(
 def _is_context(clause: Clause, found: re.Match[str]) -> bool:
     if clause.is_title:
         return not found["number"].isdecimal()
-    before = clause.text[max(0, found.start() - 40) : found.start()]
-    return any(
-        wording.context_after.match(clause.text, found.end())
-        or wording.context_before.search(before)
-        for wording in WORDINGS.values()
-    )
+    beside = is_beside("context", clause.text, *found.span())
+    return beside or _is_of_request(clause, found)
+
+
+def _is_of_request(clause: Clause, found: re.Match[str]) -> bool:
+    """Say whether a number of tokens is what one request may use; its answer is another matter."""
+    if not is_beside("request", clause.text, *found.span()):
+        return False
+    first, last = stretch(clause.text, found.start())
+    return not mentions("output", clause.text[first:last])
 
 
 def _amounts(said: str) -> frozenset[int]:
@@ -143,31 +163,45 @@ def _matches(amounts: frozenset[int], known: frozenset[int] | set[int]) -> bool:
 
 
 @rules.error("text-quant", "The page must name the quantisation of the file that is served.")
-def _quant(context: ChartContext) -> Iterator[Found]:
+@told_once
+def _quant(context: ChartContext) -> Iterator[Contradiction]:
     prose = context.prose
     for clause in prose.clauses:
-        about_cache = mentions("cache", clause.text)
-        for label in dict.fromkeys(quant_labels(clause.text)):
-            if (about_cache and re.fullmatch(r"Q[458]_[01]", label)) or _is_of_part(clause, label):
+        for found in quant_labels(clause.text):
+            label = found[0]
+            if is_beside("part", clause.text, *found.span()) or _is_of_cache(clause, found):
                 continue
             if prose.quants and not any(_same(label, own) for own in prose.quants):
                 listed = ", ".join(sorted(prose.quants))
-                yield prose.found(clause, label, f"quant {label}, config {listed}")
-        if about_cache and prose.kv_types:
-            for kind in dict.fromkeys(kv_names(clause.text)):
-                if kind not in prose.kv_types and kind not in ("f16", "bf16"):
-                    listed = "/".join(sorted(prose.kv_types))
-                    yield prose.found(clause, kind, f"KV cache {kind}, config {listed}")
+                yield Contradiction(clause, *found.span(), f"quant {label}, config {listed}")
+        if prose.kv_types and mentions("cache", clause.text):
+            yield from _kv(clause, prose.kv_types)
 
 
-def _is_of_part(clause: Clause, label: str) -> bool:
-    """Say whether a quantisation is that of a drafter, a projector or another part."""
-    start = clause.text.find(label)
-    before, end = clause.text[:start], start + len(label)
-    return any(
-        wording.part_before.search(before) or wording.part_after.match(clause.text, end)
-        for wording in WORDINGS.values()
-    )
+def _kv(clause: Clause, known: frozenset[str]) -> Iterator[Contradiction]:
+    """Yield cache types that are not configured; beside a right one, 16 bits are the measure."""
+    said = [found for found in _KV_TYPE.finditer(clause.text) if _is_of_cache(clause, found)]
+    has_right = any(_kv_type(found) in known for found in said)
+    for found in said:
+        kind = _kv_type(found)
+        if is_beside("part", clause.text, *found.span()) or kind in known:
+            continue
+        if kind.startswith("fp8") and any(own.startswith("fp8") for own in known):
+            continue
+        if not (has_right and kind.endswith("f16")):
+            listed = "/".join(sorted(known))
+            yield Contradiction(clause, *found.span(), f"KV cache {kind}, config {listed}")
+
+
+def _kv_type(found: re.Match[str]) -> str:
+    """Return a cache type as arguments write it."""
+    return found[0].lower().replace("fp16", "f16")
+
+
+def _is_of_cache(clause: Clause, found: re.Match[str]) -> bool:
+    """Say whether a type is that of the KV cache; most quantisations cannot be."""
+    is_type = _KV_TYPE.fullmatch(found[0]) is not None
+    return is_type and is_beside("cache", clause.text, *found.span(), reach=100)
 
 
 def _same(label: str, own: str) -> bool:
@@ -176,52 +210,88 @@ def _same(label: str, own: str) -> bool:
 
 
 @rules.error("text-port", "A client that is set up by the page must reach the server.")
-def _port(context: ChartContext) -> Iterator[Found]:
+@told_once
+def _port(context: ChartContext) -> Iterator[Contradiction]:
     """A warning where the sentence does not say that the port is the server's."""
     prose = context.prose
     if not prose.ports or not context.servers:
         return
     for clause in prose.clauses:
-        if names_program(clause.text, but=prose.own_words):
+        if names_program(clause.text, but=prose.own_words) or mentions("relay", clause.text):
             continue
         for found in matches("port", clause.text):
             said = number_of(found)
-            if int(said) not in prose.ports:
-                listed = ", ".join(map(str, sorted(prose.ports)))
-                is_sure = mentions("api", clause.text)
-                yield prose.found(clause, said, f"port {said}, config {listed}", is_sure=is_sure)
+            is_sure = mentions("api", clause.text)
+            if int(said) in prose.ports or (int(said) in _WEB_PORTS and not is_sure):
+                continue
+            listed = ", ".join(map(str, sorted(prose.ports)))
+            message = f"port {said}, config {listed}"
+            yield Contradiction(clause, *place_of(found), message, is_sure=is_sure)
 
 
 @rules.error("text-draft", "The stated draft length is the one that runs.")
-def _draft(context: ChartContext) -> Iterator[Found]:
-    prose = context.prose
+@told_once
+def _draft(context: ChartContext) -> Iterator[Contradiction]:
     known = {server.draft_length for server in context.servers if server.draft_length is not None}
     if not known:
         return
-    for clause in prose.clauses:
+    for clause in context.prose.clauses:
         if not mentions("speculation", clause.text):
             continue
         for found in matches("draft", clause.text):
             said = int(number_of(found))
-            if said not in known:
+            first, last = stretch(clause.text, found.start())
+            if said not in known and not mentions("average", clause.text[first:last]):
                 listed = ", ".join(map(str, sorted(known)))
-                yield prose.found(clause, found[0], f"n-max {said}, config {listed}")
+                yield Contradiction(clause, *place_of(found), f"n-max {said}, config {listed}")
+
+
+@rules.error("text-parallel", "The stated number of requests at a time is the one that is served.")
+@told_once
+def _parallel(context: ChartContext) -> Iterator[Contradiction]:
+    """A measurement may have had another number, and requests that wait are not served.
+
+    What slots share is the context: a sentence about that is left to the rule for contexts.
+    """
+    known = {server.slots for server in context.servers if server.slots}
+    if not known:
+        return
+    records = context.spec.spec.bench if context.spec else ()
+    measured = {record.protocol.streams for record in records}
+    for clause in context.prose.clauses:
+        for found in matches("parallel", clause.text):
+            said = int(number_of(found))
+            first, last = stretch(clause.text, found.start())
+            part = clause.text[first:last]
+            if said in known or mentions("queue", part) or mentions("shared", part):
+                continue
+            is_measured = mentions("measured", clause.text)
+            if is_measured and (context.spec is None or said in measured):
+                continue
+            listed = ", ".join(map(str, sorted(known)))
+            yield Contradiction(clause, *place_of(found), f"parallel {said}, config {listed}")
 
 
 @rules.error("text-build", "The build that a page names is the one in the image.")
-def _build(context: ChartContext) -> Iterator[Found]:
+@told_once
+def _build(context: ChartContext) -> Iterator[Contradiction]:
     prose = context.prose
     images = [s.container.image for s in context.servers if s.engine == "llamacpp"]
     if not images:
         return
     for clause in prose.clauses:
-        for said in dict.fromkeys(_BUILD.findall(clause.text)):
+        places = [(found[1], *found.span(1)) for found in _BUILD.finditer(clause.text)]
+        for found in matches("build", clause.text):
+            places.append((f"b{number_of(found)}", *place_of(found)))
+        for said, start, end in places:
             if said not in prose.builds and not any(said in image for image in images):
-                yield prose.found(clause, said, f"build {said}, image {', '.join(images)}")
+                message = f"build {said}, image {', '.join(images)}"
+                yield Contradiction(clause, start, end, message)
 
 
 @rules.error("text-image", "The image that a page names is the one that runs.")
-def _image(context: ChartContext) -> Iterator[Found]:
+@told_once
+def _image(context: ChartContext) -> Iterator[Contradiction]:
     prose = context.prose
     running = {
         (server.image.repository, server.image.tag)
@@ -229,17 +299,24 @@ def _image(context: ChartContext) -> Iterator[Found]:
         if server.image and server.image.tag
     }
     for clause in prose.clauses:
-        for written in _IMAGE.findall(clause.text):
-            name = parse_image(written.rstrip("."))
+        for found in _IMAGE.finditer(clause.text):
+            name = parse_image(found[0].rstrip("."))
             tags = {tag for repository, tag in running if name and repository == name.repository}
             if name and tags and name.tag not in tags:
-                yield prose.found(
-                    clause, written, f"image tag {name.tag}, config {', '.join(tags)}"
-                )
+                message = f"image tag {name.tag}, config {', '.join(sorted(tags))}"
+                yield Contradiction(clause, *found.span(), message)
+        for found in matches("tag", clause.text):
+            said = number_of(found)
+            tags = {tag for _, tag in running}
+            # A build in the tag is a matter of the rule for builds.
+            if tags and not _BUILD.search(said) and not any(tag.startswith(said) for tag in tags):
+                message = f"image tag {said}, config {', '.join(sorted(tags))}"
+                yield Contradiction(clause, *place_of(found), message)
 
 
 @rules.error("text-flag", "A flag that a page quotes has the value that the server gets.")
-def _flag(context: ChartContext) -> Iterator[Found]:
+@told_once
+def _flag(context: ChartContext) -> Iterator[Contradiction]:
     prose = context.prose
     for clause in prose.clauses:
         for found in _FLAG.finditer(clause.text):
@@ -251,137 +328,5 @@ def _flag(context: ChartContext) -> Iterator[Found]:
                     and given != said
                     and not said.startswith(("-", "$", "<", "{"))
                 ):
-                    yield prose.found(clause, found[0].strip(), f"{flag} {said}, config {given}")
-
-
-@rules.error("text-speed", "A speed on a page is a measured one, with its record.")
-def _speed(context: ChartContext) -> Iterator[Found]:
-    """Only with a spec: foreign charts carry no records to compare with."""
-    if context.spec is None:
-        return
-    records = context.spec.spec.bench
-    known = [record.tps for record in records]
-    known += [speed for record in records for speed in record.tps_range or ()]
-    known += [run.tps for record in records for run in record.details]
-    for clause in context.prose.clauses:
-        if _OF_PROMPT.search(clause.text):
-            continue
-        for found in matches("speed", clause.text):
-            said = number_of(found)
-            if not any(_rounds(said, speed) for speed in known):
-                listed = ", ".join(f"{record.id} {record.tps:g}" for record in records) or "none"
-                yield context.prose.found(
-                    clause,
-                    said,
-                    f"{said} t/s, bench records {listed}",
-                    "add the record, or name its figure by a placeholder",
-                )
-
-
-def _rounds(written: str, real: float) -> bool:
-    digits = len(written.partition(".")[2])
-    return round(real, digits) == float(written) or int(real) == float(written)
-
-
-@rules.error("text-size", "A size on a page follows from the files and the memory that are used.")
-def _size(context: ChartContext) -> Iterator[Found]:
-    """Only with a spec; the card's and the host's memory count as known."""
-    if context.spec is None:
-        return
-    if not known_sizes(context):
-        return
-    for clause in context.prose.clauses:
-        for found in matches("size", clause.text):
-            written, word = filter(None, found.groups())
-            if _is_demand(context, clause.text, found, float(written), _UNITS[word][-1]):
-                continue
-            near = clause.text[max(0, found.start() - 8) : found.start()].lower()
-            loose = any(about in near for about in _ABOUT_WORDS)
-            known = known_sizes(context, of_gpu=_is_of_gpu(clause.text, found))
-            if any(
-                _close(float(written), amount / unit, written, loose)
-                for unit in _UNITS[word]
-                for amount in known
-            ):
-                continue
-            unit = _UNITS[word][0]
-            listed = ", ".join(f"{amount / unit:.1f}" for amount in dict.fromkeys(known[:6]))
-            yield context.prose.found(
-                clause,
-                found[0],
-                f"{written} {word}, config {listed} {word}",
-                "write a size that the spec accounts for, or a placeholder",
-            )
-
-
-def _beside(text: str, found: re.Match[str]) -> str:
-    """Return a size with the words beside it, up to the next one."""
-    before = _NEXT.split(text[max(0, found.start() - _NEAR) : found.start()])[-1]
-    after = _NEXT.split(text[found.end() : found.end() + _NEAR])[0]
-    return before + found[0] + after
-
-
-def _is_of_gpu(text: str, found: re.Match[str]) -> bool:
-    """Say whether the words beside a size speak of the GPU."""
-    return mentions("gpu", _beside(text, found))
-
-
-def _is_demand(
-    context: ChartContext, text: str, found: re.Match[str], said: float, unit: int
-) -> bool:
-    """Say whether a text asks for as much of the host as the app does, or more.
-
-    Such a number is a round one of the author; one below what the app asks for is wrong.
-    """
-    beside = _beside(text, found)
-    if mentions("gpu", beside) or not mentions("host", beside) or not mentions("demand", text):
-        return False
-    spec = context.spec.spec if context.spec else None
-    asked = size(spec.resources.memory) if spec else None
-    return asked is None or said * unit >= asked
-
-
-def _close(said: float, real: float, written: str, loose: bool) -> bool:
-    return _rounds(written, real) or (loose and abs(said - real) <= real * _ABOUT)
-
-
-_ENTITY: Final = re.compile(r"&(?:amp|lt|gt|quot|apos|#3[49]|#x2[27]);")
-_RESIDUE: Final = frozenset(("None", "undefined", "<no value>", "<nil>"))
-
-
-@rules.warning(
-    "template-residue",
-    "Entities and words such as None come from a template engine, not from an author.",
-    "IBM/mcp-context-forge#4605; ansible/ansible#7984",
-)
-def _residue(context: ChartContext) -> Iterator[Found]:
-    """Entities that the spec itself holds are left alone."""
-    own = context.spec.text if context.spec else ""
-    for path in (
-        ("metadata", "description"),
-        ("spec", "fullDescription"),
-        ("spec", "upgradeDescription"),
-    ):
-        found = _ENTITY.search(as_text(dig(context.manifest, *path)))
-        if found and found[0] not in own:
-            yield context.in_manifest(
-                f"{'.'.join(path)} holds the entity {found[0]}",
-                *path,
-                piece=found[0],
-                hint="write the character itself",
-            )
-    for workload in context.workloads:
-        for container in workload.all_containers:
-            entries = as_maps(container.data.get("env"))
-            words = [(as_text(item.get("name")), as_text(item.get("value"))) for _, item in entries]
-            words += [("image", container.image)]
-            words += [("an argument", word) for word in container.words("args")]
-            for name, value in words:
-                if value in _RESIDUE:
-                    yield context.in_object(
-                        workload.item,
-                        f"{name} of container {container.name} is the word {value}",
-                        value,
-                        hint="leave out what has no value",
-                        field=context.field_of_variable(name),
-                    )
+                    message = f"{flag} {said}, config {given}"
+                    yield Contradiction(clause, *found.span(1), message)
