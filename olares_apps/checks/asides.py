@@ -54,7 +54,8 @@ _CONFIGURED: Final = r"(?:MTP|DFlash|draft\w*|speculat\w*|flash|offload\w*|quant
 _ENGLISH: Final = _Words(
     denial=re.compile(
         r"\bnot\b(?! (?:only|just|merely))|\bcannot\b|n['’]t\b"
-        r"|\b(?:never|neither|nor|fails?|refuses?|impossible|unsupported|too (?:small|little))\b",
+        r"|\b(?:never|neither|nor|fails?|refuses?|nothing|nobody|none|impossible|unsupported)\b"
+        r"|\btoo (?:small|little|many|much)\b",
         _FLAGS,
     ),
     lack=re.compile(r"\bno\b(?! (?:matter|less|fewer))", _FLAGS),
@@ -85,7 +86,7 @@ _ENGLISH: Final = _Words(
 )
 _CHINESE: Final = _Words(
     denial=re.compile(
-        r"不(?![仅只止但同断错少])|未(?!来)|没有?|无法|并非|非(?!常)|勿|禁止|失败|太小|过小"
+        r"不(?![仅只止但同断错少])|未(?!来)|没有?|无法|并非|非(?!常)|勿|禁止|失败|太小|过小|太多|过多"
     ),
     lack=re.compile(r"(?<![毫])无(?![法需须论线限])"),
     other=re.compile(

@@ -48,7 +48,9 @@ def told_once(
     def rule(context: "ChartContext") -> Iterator[Found]:
         causes: dict[str, list[Contradiction]] = {}
         for item in check(context):
-            if not is_aside(item.clause.text, item.start, item.end, context.prose.own):
+            before = f"{item.clause.before};" if item.clause.before else ""
+            start, end = len(before) + item.start, len(before) + item.end
+            if not is_aside(before + item.clause.text, start, end, context.prose.own):
                 causes.setdefault(item.message, []).append(item)
         for items in causes.values():
             yield _found(context, items)

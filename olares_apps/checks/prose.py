@@ -36,6 +36,7 @@ _KV_FLAGS: Final = (
 )
 _DIGIT: Final = re.compile(r"\d|\{\{ ?ctx")
 """What stands for a number: digits, or the placeholder of the context."""
+_PRONOUN: Final = re.compile(r"\s*(?:(?:It|They|Its|That one)\b|它|其(?![他余它中实]))", re.ASCII)
 _SECTION: Final = re.compile(r"^[\W_]*v?(\d+\.\d+\.\d+)\b", re.MULTILINE)
 _QUANT: Final = re.compile(
     r"(?<![A-Za-z0-9])(?:UD-)?(?:I?Q[1-8](?:_[A-Z0-9]+)+|NVFP4|MXFP4|AWQ|GPTQ)(?![A-Za-z0-9_])"
@@ -43,19 +44,22 @@ _QUANT: Final = re.compile(
 
 
 @lru_cache(maxsize=512)
-def _claims(text: str) -> tuple[tuple[str, str], ...]:
+def _claims(text: str) -> tuple[tuple[str, str, str], ...]:
     """Return the clauses of a text that hold a number and state something of the present.
 
-    Each comes as it is read, with narrow digits, and as it is written. Kept, because the charts
-    of all generations carry the same texts.
+    Each comes as it is read, with narrow digits, as it is written, and with the clause before
+    it when it begins with a pronoun. Kept, because the charts of all generations carry the
+    same texts.
     """
-    pieces = (
-        piece[:_LONGEST_CLAUSE]
-        for piece in CUT.split(text)
-        if _DIGIT.search(piece) or COUNTED.search(piece)
-    )
-    read = ((narrow(piece), piece) for piece in pieces)
-    return tuple(both for both in read if not is_exempt(both[0]))
+    found, last = [], ""
+    for whole in CUT.split(text):
+        written = whole[:_LONGEST_CLAUSE]
+        if _DIGIT.search(written) or COUNTED.search(written):
+            read = narrow(written)
+            if not is_exempt(read):
+                found.append((read, written, last if _PRONOUN.match(written) else ""))
+        last = written or last
+    return tuple(found)
 
 
 def quant_labels(text: str) -> list[Match[str]]:
@@ -69,7 +73,8 @@ class Clause:
 
     ``text`` is as it is read, ``written`` as it stands in the file, of the same length.
     ``field`` is the dotted path of its text; ``path`` the same in steps. ``is_title`` texts are
-    so short that any number in them is a claim.
+    so short that any number in them is a claim. ``before`` is the clause that a pronoun at the
+    beginning points back to.
     """
 
     text: str
@@ -78,6 +83,7 @@ class Clause:
     path: tuple[str | int, ...]
     file: str
     is_title: bool = False
+    before: str = ""
 
 
 @dataclass(eq=False)
@@ -96,8 +102,8 @@ class Prose:
         found: list[Clause] = []
         for file, path, text, is_title in self._texts():
             name = _dotted(path)
-            for piece, written in _claims(text[:_MOST_CHARACTERS]):
-                found.append(Clause(piece, written, name, path, file, is_title))
+            for piece, written, before in _claims(text[:_MOST_CHARACTERS]):
+                found.append(Clause(piece, written, name, path, file, is_title, before))
                 if len(found) >= _MOST_CLAUSES:
                     return found
         return found

@@ -1,11 +1,12 @@
 """What a text says: the patterns of all languages asked at once, for texts mix languages."""
 
 import re
-from collections.abc import Iterator
-from re import Match, Pattern
+from collections.abc import Iterable
+from functools import lru_cache
+from re import Match
 from typing import Final
 
-from olares_apps.checks.wording_tables import COUNTED, COUNTS, WORDINGS
+from olares_apps.checks.wording_tables import COUNTED, COUNTS, WORDINGS, Wording
 
 __all__ = [
     "COUNTED",
@@ -47,21 +48,34 @@ def narrow(text: str) -> str:
     return text if text.isascii() else text.translate(_NARROW)
 
 
+_ALL: Final = tuple(WORDINGS.values())
+_OF_ASCII: Final = (WORDINGS["en-US"],)
+
+
+def _spoken(text: str) -> Iterable[Wording]:
+    """Return the tables that can find something: letters of ASCII alone are no Chinese."""
+    return _OF_ASCII if text.isascii() else _ALL
+
+
 def is_exempt(text: str) -> bool:
     """Say whether a clause compares or tells history, so that its numbers claim nothing."""
-    return any(wording.exempt.search(text) for wording in WORDINGS.values())
+    return any(wording.exempt.search(text) for wording in _spoken(text))
 
 
 def mentions(field: str, text: str) -> bool:
     """Say whether a pattern of any language is found in a text."""
-    return any(getattr(wording, field).search(text) for wording in WORDINGS.values())
+    return any(getattr(wording, field).search(text) for wording in _spoken(text))
 
 
-def matches(field: str, text: str) -> Iterator[Match[str]]:
-    """Yield what a pattern of each language finds in a text."""
-    for wording in WORDINGS.values():
-        pattern: Pattern[str] = getattr(wording, field)
-        yield from pattern.finditer(text)
+@lru_cache(maxsize=2048)
+def matches(field: str, text: str) -> tuple[Match[str], ...]:
+    """Return what a pattern of each language finds in a text.
+
+    Kept, because the charts of all generations carry the same texts.
+    """
+    return tuple(
+        found for wording in _spoken(text) for found in getattr(wording, field).finditer(text)
+    )
 
 
 def is_beside(field: str, text: str, start: int, end: int, *, reach: int = 48) -> bool:
@@ -74,7 +88,7 @@ def is_beside(field: str, text: str, start: int, end: int, *, reach: int = 48) -
     return any(
         getattr(wording, f"{field}_before").search(before)
         or getattr(wording, f"{field}_after").match(text, end)
-        for wording in WORDINGS.values()
+        for wording in _spoken(text)
     )
 
 

@@ -82,7 +82,9 @@ COUNTS: Final = {
     **{"single": 1, "两": 2, "twelve": 12, "sixteen": 16},
 }
 """Numbers in letters."""
-_COUNT: Final = r"(\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten|twelve|sixteen|single)"
+_COUNT: Final = (
+    r"((?i:\d{1,3}|one|two|three|four|five|six|seven|eight|nine|ten|twelve|sixteen|single))"
+)
 _ASKERS: Final = (
     r"(?:requests?|users?|clients?|conversations?|chats?|streams?|people|persons?|sessions?"
     r"|questions?|prompts?|calls?|callers?)"
@@ -113,7 +115,8 @@ _ENGLISH: Final = Wording(
         _FLAGS,
     ),
     context_after=re.compile(
-        r"[\s(*_`'\"]*(?:full[- ]|native[- ]|long[- ]|tokens?[- ](?:of )?)?(?:context|ctx|window)",
+        r"[\s(*_`'\"-]*(?:of )?(?:full[- ]|native[- ]|long[- ]|tokens?[- ](?:of )?)?"
+        r"(?:context|ctx|window)",
         _FLAGS,
     ),
     request_before=re.compile(
@@ -156,22 +159,28 @@ _ENGLISH: Final = Wording(
         rf"|the next)\s)?{_COUNT}\s(?:(?:more|further|draft|next)\s)?tokens?\b"
         rf"|\b{_COUNT}[\s-](?:draft(?:ed)?|speculative|proposed|speculated)[\s-]tokens?\b"
         rf"|\b{_COUNT}\stokens?\s(?:are\s)?(?:drafted|proposed|speculated|ahead)\b"
-        r"|\b[Dd]raft(?:ing)?[\s-](?:length|depth|size|window)\s?(?:is|of|:|=|at)?\s?"
+        r"|\b(?:[Dd]raft(?:ing)?|[Ss]peculat(?:ion|ive))[\s-](?:length|depth|size|window)\s?"
+        r"(?:is set to|is|of|:|=|at|set to)?\s?"
         rf"{_COUNT}\b(?!\.\d|\s?%)",
         re.ASCII,
     ),
     average=re.compile(r"\b(?:averages?|mean|typically|accept\w*|usually)\b", _FLAGS),
     parallel=re.compile(
         rf"\b{_COUNT}\s(?:concurrent|parallel|simultaneous)\s{_ASKERS}\b"
-        rf"|\b{_COUNT}\s{_ASKERS}\s(?:\w+\s){{0,4}}?(?:at once|at (?:a|the same|one) time|in parallel"
-        r"|concurrently|simultaneously|side by side|together)\b"
+        rf"|\b{_COUNT}\s{_ASKERS}\s(?:\w+\s){{0,4}}?(?:at once|at (?:a|the same|one) time"
+        r"|in parallel|concurrently|simultaneously|side by side|together)\b"
         rf"|(?<![\w-])(?:parallel(?:ism)?|concurrency)\s?(?:is|of|:|=|set to)?\s?{_COUNT}\b"
         rf"(?!\s?(?:%|x\b)|\.\d)|\b{_COUNT}\s(?:parallel |server |request )?slots?\b"
         r"|\b(?:serves?|handles?|answers?|process(?:es)?)\s(?:(?:up to|at most|exactly|only)\s)?"
         rf"{_COUNT}\s{_ASKERS}\b(?!\s(?:per|a|an|in a|every)\b|/)",
         _FLAGS,
     ),
-    queue=re.compile(r"\b(?:waits?|queued?|queues|in turn|one after)\b", _FLAGS),
+    # Requests beyond those that are served wait in any case.
+    queue=re.compile(
+        r"(?<!further ones )(?<!further requests )(?<!more )(?<!others )(?<!rest )"
+        r"\b(?:waits?|queued?|queues|in turn|one after)\b(?! further)",
+        _FLAGS,
+    ),
     percent=re.compile(
         r"(?<![\w.,–-])(\d{1,3}(?:\.\d{1,2})?)\s?(?:%|percent\b|per cent\b)(?!\s?(?:to|-|–)\s?\d)",
         _FLAGS,
@@ -200,7 +209,10 @@ _ENGLISH: Final = Wording(
     ),
     gpu=re.compile(r"\b(?:GPU|VRAM|video memory|graphics memory)\b", _FLAGS),
     host=re.compile(r"\b(?:RAM|(?:system|host|main) memory|SSD|disks?|storage)\b", _FLAGS),
-    demand=re.compile(r"\b(?:needs?|requires?|minimum|at least|recommended)\b", _FLAGS),
+    demand=re.compile(
+        r"\b(?:needs?|requires?|minimum|at least|recommend\w*|enough|suffic\w+|fine|plenty)\b",
+        _FLAGS,
+    ),
     card_before=re.compile(
         r"\b(?:cards?|GPUs?|RTX[\s-]?(?:PRO\s)?\d{4}\w*(?:\s(?:Ti|Super|Laptop|Mobile|D))*)\W{1,3}"
         r"(?:(?:with|of|has|have|having|only|at|least|just)\s)*$",
@@ -214,7 +226,7 @@ _ENGLISH: Final = Wording(
     ),
     suits=re.compile(
         r"\b(?:runs?|fits?|works?|enough|suffic\w+|needs?|requires?|minimum|at least|starts?|loads?"
-        r"|suits?|suitable|made for|for)\b",
+        r"|suits?|suitable|recommend\w*|for)\b",
         _FLAGS,
     ),
     weights_before=re.compile(
@@ -233,7 +245,7 @@ _ENGLISH: Final = Wording(
     kv_after=re.compile(rf"{_ROOM}[\s)]*(?:(?:of|for|are|as)\s)?(?:the\s|its\s)?KV\b", _FLAGS),
     measured=re.compile(
         r"t/s|tok/s|tokens?/s|\b(?:tokens per second|tps|measure[ds]?|measurements?|benchmark\w*"
-        r"|bench|speed|decod\w+|prefill\w*|filled|tested)\b",
+        r"|bench|per run|speed|decod\w+|prefill\w*|filled|tested)\b",
         _FLAGS,
     ),
     api=re.compile(
@@ -303,7 +315,7 @@ _CHINESE: Final = Wording(
     draft=re.compile(
         r"(?:每步|每次|一次|起草|草拟|预测|推测|提出|猜测)(?:最多|至多|可|能|会|起草|草拟|预测|推测|提出"
         rf"|猜测|生成|约|\s)*{_NUMBER}\s*(?:个\s?)?(?:草稿\s?)?{_PIECE}"
-        r"|(?:草稿|起草|草拟|推测)(?:长度|深度|数量|步数)?(?:为|是|最多|：|:|=|\s)*"
+        r"|(?:草稿|起草|草拟|推测)(?:长度|深度|数量|步数)?(?:设为|设置为|为|是|最多|：|:|=|\s)*"
         rf"{_NUMBER}(?![\d.%])(?:\s*{_PIECE}|(?=\s*(?:[，。；、）)]|$)))"
         rf"|{_NUMBER}\s*个草稿词元"
         r"|n[-_ ]?max\s*(?:设|设置)?(?:为|是|：|等于|=)\s*(\d{1,2})(?![\d.])",
@@ -320,7 +332,9 @@ _CHINESE: Final = Wording(
         rf"|一次(?:只|仅|最多|能|可以?)*(?:处理|服务)\s*{_NUMBER}\s*个?\s?{_ASKING}",
         re.ASCII,
     ),
-    queue=re.compile(r"排队|等待|依次|逐个"),
+    queue=re.compile(
+        r"(?<!无需)(?<!不用)(?<!不必)(?<!其余)(?<!其余请求)(?<!更多请求)(?<!后续请求)(?:排队|等待|依次|逐个)"
+    ),
     percent=re.compile(r"百分之\s*(\d{1,3}(?:\.\d{1,2})?)"),
     acceptance=re.compile(r"接受|采纳|采用率|命中率"),
     speculation=re.compile(r"草稿|起草|草拟|推测|投机|多词元预测|每步|提出|猜测"),
@@ -338,7 +352,7 @@ _CHINESE: Final = Wording(
     ),
     gpu=re.compile(r"显存"),
     host=re.compile(r"内存|硬盘|磁盘|存储"),
-    demand=re.compile(r"需要|至少|最低|要求|推荐|建议"),
+    demand=re.compile(r"需要|至少|最低|要求|推荐|建议|足够|够用|即可"),
     card_before=re.compile(
         r"(?:显卡|卡|GPU|RTX\s?\d{4}\w*(?:\s(?:Ti|Super))?)(?:的)?(?:显存)?"
         r"(?:只有|仅有|有|为|是|（|\(|\s)*$",
@@ -347,12 +361,14 @@ _CHINESE: Final = Wording(
     card_after=re.compile(
         r"\s?(?:的)?(?:显存)?(?:的)?\s?(?:NVIDIA\s?|笔记本\s?)?(?:显卡|卡|GPU|笔记本)"
     ),
-    suits=re.compile(r"运行|可用|足够|够用|装得下|放得下|需要|至少|最低|启动|跑|适合|适用|支持"),
+    suits=re.compile(
+        r"运行|可用|足够|够用|装得下|放得下|需要|至少|最低|启动|跑|适合|适用|支持|推荐|建议"
+    ),
     weights_before=re.compile(rf"(?:权重|模型文件|GGUF)的?{_TAKES}$"),
     weights_after=re.compile(r"\s?(?:大小)?(?:用于|是)?的?\s?(?:模型)?(?:权重|模型文件|GGUF)"),
     kv_before=re.compile(rf"(?:KV\s?缓存|键值缓存)的?{_TAKES}$"),
     kv_after=re.compile(r"\s?(?:用于|是)?的?\s?(?:KV\s?缓存|键值缓存)"),
-    measured=re.compile(r"每秒|实测|测得|测试|速度|基准|跑分|词元/s"),
+    measured=re.compile(r"每秒|首行|实测|测得|测试|速度|基准|跑分|词元/s"),
     api=re.compile(r"接口|服务|端点|监听|客户端"),
     relay=re.compile(r"重定向|转发|跳转|映射|代理|防火墙"),
     part_before=re.compile(

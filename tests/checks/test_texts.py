@@ -47,6 +47,8 @@ WRONG = {
     "The draft n-max is 5.": ("text-draft", "error", "n-max 5, config 3"),
     "MTP proposes 2 tokens per step.": ("text-draft", "error", "n-max 2, config 3"),
     "The server drafts at most four tokens ahead.": ("text-draft", "error", "n-max 4"),
+    "Speculation depth: 5 tokens.": ("text-draft", "error", "n-max 5"),
+    "Up to 5 tokens are drafted per step.": ("text-draft", "error", "n-max 5"),
     "A draft depth of 7 works best.": ("text-draft", "error", "n-max 7"),
     # Parts of the memory
     "The weights take 22 GB.": ("text-size", "error", "22 GB, config 17.2"),
@@ -65,6 +67,8 @@ WRONG = {
     # Contexts
     "The window holds 64k tokens.": ("text-context", "error", "context 64k, config 262144"),
     "The context window can hold up to 128K tokens.": ("text-context", "error", "context 128K"),
+    "A 131,072-token context window.": ("text-context", "error", "context 131,072"),
+    "It runs here with 128K of context.": ("text-context", "error", "context 128K"),
     "Each request gets 64K tokens.": ("text-context", "error", "context 64K"),
     "Since version 1.0.1 the context is 64K tokens.": ("text-context", "error", "context 64K"),
     "Version 1.0.2 runs a 64K context.": ("text-context", "error", "context 64K"),
@@ -76,6 +80,7 @@ WRONG = {
     "Four requests at once.": ("text-parallel", "error", "parallel 4, config 1"),
     "Serves 4 parallel requests.": ("text-parallel", "error", "parallel 4, config 1"),
     "Up to four users can chat at the same time.": ("text-parallel", "error", "parallel 4"),
+    "Four requests at once, further ones wait.": ("text-parallel", "error", "parallel 4"),
     "Concurrency: 4.": ("text-parallel", "error", "parallel 4"),
     # The app is meant although something else is denied, compared or named
     "Quantised as UD-Q4_K_XL, not as Q3_K_XL.": ("text-quant", "error", "quant UD-Q4_K_XL"),
@@ -85,6 +90,8 @@ WRONG = {
     "It reaches 300 t/s and does not slow down.": ("text-speed", "error", "300 t/s"),
     "The 27B sibling is dense, this one reaches 300 t/s.": ("text-speed", "error", "300 t/s"),
     "This 35B model reaches 300 tokens per second.": ("text-speed", "error", "300 t/s"),
+    "This model is a mixture. It reaches 300 t/s.": ("text-speed", "error", "300 t/s"),
+    "It does not think. It reaches 300 t/s.": ("text-speed", "error", "300 t/s"),
 }
 WRONG_CHINESE = {
     "端口：８０８０，用于 API。": ("text-port", "error", "port 8080"),
@@ -108,6 +115,9 @@ WRONG_CHINESE = {
     "键值缓存使用 q8_0 类型。": ("text-quant", "error", "KV cache q8_0"),
     "窗口可容纳 64K 词元。": ("text-context", "error", "context 64K"),
     "每位用户独享 32K 上下文。": ("text-context", "error", "context 32K"),
+    "推荐 12 GB 显卡。": ("text-size", "error", "a card of 12 GB"),
+    "推测深度设为 6。": ("text-draft", "error", "n-max 6"),
+    "无需等待，同时支持 4 位用户。": ("text-parallel", "error", "parallel 4"),
     "镜像标签 server-cuda-b11434。": ("text-build", "error", "build b11434"),
     "构建号 11434。": ("text-build", "error", "build b11434"),
     "同时处理 4 个请求。": ("text-parallel", "error", "parallel 4, config 1"),
@@ -180,11 +190,16 @@ RIGHT = [
     "The server does not listen on port 8080.",
     "Two requests at once are not possible.",
     "Two requests at once wait for each other.",
+    "Nothing listens on port 8080.",
+    "The weights are not 22 GB but 17.2 GB.",
     # Another model, another release, another setting, another device
     "The dense 27B sibling reaches 60 tokens per second.",
     "A 27B dense model gives 60 tokens per second.",
     "Gemma 4 12B reaches 110 tokens per second on the same machine.",
     "This 35B-A3B model gives 252.6 t/s, the 27B one 60 t/s.",
+    "The 27B sibling is dense. It reaches 60 tokens per second.",
+    "On an RTX 3060 it gave 20 t/s.",
+    "For a 16 GB card take the 9B app.",
     "Version 1.0.0 offers a 64K context.",
     "Without MTP it gives 120 t/s.",
     "With drafting off it reaches 120 t/s.",
@@ -237,6 +252,10 @@ RIGHT_CHINESE = [
     "网页把 443 端口转发到应用。",
     "速度是 1.0.0 版 120 t/s 的两倍。",
     "比 1.0.0 版本的 120 t/s 快一倍。",
+    "27B 版本是稠密模型。它每秒 60 个词元。",
+    "权重不是 22 GB，而是 17.2 GB。",
+    "每个请求最多输出 8192 个词元。",
+    "16 GB 显卡请选用 9B 版本。",
     "平均每步接受 2 个词元。",
 ]
 

@@ -19,6 +19,11 @@ rules = RuleBook(Group.TEXT, "public charts whose page describes another build t
 
 # Reading a prompt is much faster than writing, and records hold the latter.
 _OF_PROMPT: Final = re.compile(r"prefill|prompt processing|预填充|提示词处理", re.IGNORECASE)
+_DEVICE: Final = re.compile(
+    r"\b(?:[RG]TX \d{4}(?: Ti| Super)?|[ABHL]\d{2}0|M[1-9] (?:Pro|Max|Ultra)|MI\d{3}X?|Radeon"
+    r"|Jetson|DGX Spark|Strix Halo|MacBook|Mac Studio|CPU)\b",
+    re.IGNORECASE | re.ASCII,
+)
 _GIB: Final = 2**30
 _GB: Final = 10**9
 _UNITS: Final = {"GB": (_GB,), "GiB": (_GIB,), "G": (_GB, _GIB)}
@@ -42,7 +47,7 @@ def _speed(context: ChartContext) -> Iterator[Contradiction]:
     known += [speed for record in records for speed in record.tps_range or ()]
     known += [run.tps for record in records for run in record.details]
     for clause in context.prose.clauses:
-        if _OF_PROMPT.search(clause.text):
+        if _OF_PROMPT.search(clause.text) or _is_elsewhere(context, clause.text):
             continue
         for found in matches("speed", clause.text):
             said = number_of(found)
@@ -80,6 +85,13 @@ def _acceptance(context: ChartContext) -> Iterator[Contradiction]:
                     f"{said} % of drafts accepted, bench records {listed}",
                     "add the record, or name its figure by a placeholder",
                 )
+
+
+def _is_elsewhere(context: ChartContext, text: str) -> bool:
+    """Say whether a text speaks of another device than the one that the app is made for."""
+    profile = context.profile
+    own = f"{profile.title} {profile.gpu}".lower() if profile else ""
+    return bool(own) and any(hit[0].lower() not in own for hit in _DEVICE.finditer(text))
 
 
 def _rounds(written: str, real: float) -> bool:

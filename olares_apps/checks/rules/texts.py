@@ -26,7 +26,7 @@ rules = RuleBook(Group.TEXT, "public charts whose page describes another build t
 _TOKENS: Final = re.compile(
     r"(?<![\w.,/$-])(?P<number>\d{1,4}(?:\.\d)?\s?(?:[KkM]|万)|\d{1,3}(?:,\d{3})+|\d{4,8}"
     r"|\{\{ ?ctx(?:_k)? ?\}\})"
-    r"(?![\w/%-])",
+    r"(?![\w/%]|-(?!tokens?\b|context\b))",
     re.ASCII,
 )
 _BUILD: Final = re.compile(
@@ -262,8 +262,8 @@ def _parallel(context: ChartContext) -> Iterator[Contradiction]:
         for found in matches("parallel", clause.text):
             said = int(number_of(found))
             first, last = stretch(clause.text, found.start())
-            part = clause.text[first:last]
-            if said in known or mentions("queue", part) or mentions("shared", part):
+            is_shared = mentions("shared", clause.text[first:last])
+            if said in known or is_shared or mentions("queue", clause.text):
                 continue
             is_measured = mentions("measured", clause.text)
             if is_measured and (context.spec is None or said in measured):
