@@ -55,7 +55,8 @@ _ENGLISH: Final = _Words(
     denial=re.compile(
         r"\bnot\b(?! (?:only|just|merely))|\bcannot\b|n['’]t\b"
         r"|\b(?:never|neither|nor|fails?|refuses?|nothing|nobody|none|impossible|unsupported)\b"
-        r"|\btoo (?:small|little|many|much)\b",
+        r"|\b(?:too (?:small|little|many|much)|exceeds?|overflows?|runs? out|out of memory|OOM"
+        r"|crash(?:es)?|swaps?|only half|overridden)\b",
         _FLAGS,
     ),
     lack=re.compile(r"\bno\b(?! (?:matter|less|fewer))", _FLAGS),
@@ -69,7 +70,9 @@ _ENGLISH: Final = _Words(
         r"\bthis (?:one|app|model|build|version|server|chart|page)\b|\b(?:here|ours)\b", _FLAGS
     ),
     supposed=re.compile(
-        r"\b(?:if|unless|whether|in case|suppos\w+|provided)\b(?:[^,;]|,\d{3})*", _FLAGS
+        r"\b(?:if|unless|whether|in case|suppos\w+|provided|switching"
+        r"|setting|changing|raising|increasing|doubling)\b(?:[^,;]|,\d{3})*",
+        _FLAGS,
     ),
     release=re.compile(
         r"(?<!since )(?<!from )(?<!as of )\b(?:versions?|releases?)\s+v?(\d+\.\d+\.\d+)(?![.\d])"
@@ -78,7 +81,7 @@ _ENGLISH: Final = _Words(
     ),
     compared_before=re.compile(
         r"(?:\b(?:twice|double|triple|half|times|beats?|beating|outruns?|against|relative to"
-        r"|as (?!much|many|long)\w+ as)|\d\s?[x×]|%\s(?:of|above|over))"
+        r"|first|beyond|past|after|as (?!much|many|long)\w+ as)|\d\s?[x×]|%\s(?:of|above|over))"
         r"(?:\s(?:the|a|an|its|those|that of|of))*\W{0,3}$",
         _FLAGS,
     ),
@@ -86,7 +89,7 @@ _ENGLISH: Final = _Words(
 )
 _CHINESE: Final = _Words(
     denial=re.compile(
-        r"不(?![仅只止但同断错少])|未(?!来)|没有?|无法|并非|非(?!常)|勿|禁止|失败|太小|过小|太多|过多"
+        r"不(?![仅只止但同断错少])|未(?!来)|没有?|无法|并非|非(?!常)|勿|禁止|失败|太小|过小|太多|过多|崩溃|溢出|爆显存|显存不足|内存不足"
     ),
     lack=re.compile(r"(?<![毫])无(?![法需须论线限])"),
     other=re.compile(
@@ -102,7 +105,7 @@ _CHINESE: Final = _Words(
     ),
     compared_before=re.compile(r"(?<![对相占])比(?![例特率])[^，；]{0,16}$|(?:快于|慢于|优于)\s*$"),
     compared_after=re.compile(
-        r"[^，；\d]{0,8}的\s*(?:\d+(?:\.\d+)?|[一二两三四五六七八九十几数])?\s*(?:倍|半|成)"
+        r"\s*(?:个?词元)?(?:时|后|以上|以后|之后)|[^，；\d]{0,8}的\s*(?:\d+(?:\.\d+)?|[一二两三四五六七八九十几数])?\s*(?:倍|半|成)"
         r"|[^，；\d]{0,8}的一半"
     ),
 )

@@ -166,11 +166,13 @@ _ENGLISH: Final = Wording(
     ),
     average=re.compile(r"\b(?:averages?|mean|typically|accept\w*|usually)\b", _FLAGS),
     parallel=re.compile(
-        rf"\b{_COUNT}\s(?:concurrent|parallel|simultaneous)\s{_ASKERS}\b"
-        rf"|\b{_COUNT}\s{_ASKERS}\s(?:\w+\s){{0,4}}?(?:at once|at (?:a|the same|one) time"
-        r"|in parallel|concurrently|simultaneously|side by side|together)\b"
-        rf"|(?<![\w-])(?:parallel(?:ism)?|concurrency)\s?(?:is|of|:|=|set to)?\s?{_COUNT}\b"
-        rf"(?!\s?(?:%|x\b)|\.\d)|\b{_COUNT}\s(?:parallel |server |request )?slots?\b"
+        rf"\b{_COUNT}\s(?:(?:concurrent|parallel|simultaneous)\s{_ASKERS}\b"
+        rf"|{_ASKERS}\s(?:\w+\s){{0,4}}?(?:at once|at (?:a|the same|one) time|in parallel"
+        r"|concurrently|simultaneously|side by side|together)\b"
+        r"|(?:parallel |server |request )?slots?\b)"
+        r"|(?<![\w-])(?:parallel(?:ism)?|concurrency|(?:(?:parallel|concurrent|simultaneous)\s)?"
+        r"(?:slots|users|requests)(?=\s?[:=]))\s?(?:is|of|:|=|set to)?\s?"
+        rf"{_COUNT}\b(?!\s?(?:%|x\b)|\.\d)"
         r"|\b(?:serves?|handles?|answers?|process(?:es)?)\s(?:(?:up to|at most|exactly|only)\s)?"
         rf"{_COUNT}\s{_ASKERS}\b(?!\s(?:per|a|an|in a|every)\b|/)",
         _FLAGS,
@@ -235,14 +237,14 @@ _ENGLISH: Final = Wording(
         _FLAGS,
     ),
     weights_after=re.compile(
-        rf"{_ROOM}[\s)]*(?:(?:of|for|are|as)\s)?(?:the\s|its\s)?(?:model\s)?"
+        rf"{_ROOM}[\s)]*(?:(?:of|for|are|as)\s(?:the\s|its\s)?)?(?:model\s)?"
         r"(?:weights|model files?|GGUF)\b",
         _FLAGS,
     ),
     kv_before=re.compile(
         rf"\b(?:KV[\s-]?cache|KV)\b(?:\salone|\sitself)?[\s:=(]*(?:{_VERBS}\b)?{_FILL}$", _FLAGS
     ),
-    kv_after=re.compile(rf"{_ROOM}[\s)]*(?:(?:of|for|are|as)\s)?(?:the\s|its\s)?KV\b", _FLAGS),
+    kv_after=re.compile(rf"{_ROOM}[\s)]*(?:(?:of|for|are|as)\s(?:the\s|its\s)?)?KV\b", _FLAGS),
     measured=re.compile(
         r"t/s|tok/s|tokens?/s|\b(?:tokens per second|tps|measure[ds]?|measurements?|benchmark\w*"
         r"|bench|per run|speed|decod\w+|prefill\w*|filled|tested)\b",
@@ -283,7 +285,7 @@ _CHINESE: Final = Wording(
     ),
     context_before=re.compile(
         r"(?:上下文(?:长度|窗口|大小|容量|上限)?|窗口(?:大小|长度)?)[\s:：=（(*_`]*"
-        r"(?:(?:最大|最长|最多|默认|能够?|可以?)*(?:为|是|达到|达|支持|约|高达|有|共|设为|配置为"
+        r"(?:(?:最大|最长|最多|默认|能够?|可以?|均|都)*(?:为|是|达到|达|支持|约|高达|有|共|设为|配置为"
         r"|容纳|装下|提供|保留|覆盖|放下|记住)?)?"
         r"[\s:：*_`约达]*$"
     ),
@@ -315,7 +317,7 @@ _CHINESE: Final = Wording(
     draft=re.compile(
         r"(?:每步|每次|一次|起草|草拟|预测|推测|提出|猜测)(?:最多|至多|可|能|会|起草|草拟|预测|推测|提出"
         rf"|猜测|生成|约|\s)*{_NUMBER}\s*(?:个\s?)?(?:草稿\s?)?{_PIECE}"
-        r"|(?:草稿|起草|草拟|推测)(?:长度|深度|数量|步数)?(?:设为|设置为|为|是|最多|：|:|=|\s)*"
+        r"|(?:草稿|起草|草拟|推测)(?:长度|深度|数量|步数|步长)?(?:设为|设置为|为|是|最多|：|:|=|\s)*"
         rf"{_NUMBER}(?![\d.%])(?:\s*{_PIECE}|(?=\s*(?:[，。；、）)]|$)))"
         rf"|{_NUMBER}\s*个草稿词元"
         r"|n[-_ ]?max\s*(?:设|设置)?(?:为|是|：|等于|=)\s*(\d{1,2})(?![\d.])",
@@ -323,12 +325,12 @@ _CHINESE: Final = Wording(
     ),
     average=re.compile(r"平均|通常|接受"),
     parallel=re.compile(
-        r"(?:同时|并行|并发)(?:地|最多|最高|可以?|能够?|支持|处理|服务|响应|接受|运行|执行|回答|应答"
-        rf"|约|至多|仅|只|\s)*{_NUMBER}\s*(?:个|路|条|位|名)?\s*(?:并发|并行)?的?\s?{_ASKING}"
-        rf"|{_NUMBER}\s*(?:个|路|条|位|名)?\s*(?:并发|并行|同时)(?:的|处理|进行)?\s?{_ASKING}"
-        rf"|{_NUMBER}\s*(?:个|路|条|位|名)\s*{_ASKING}(?:可以?|能够?|会)?(?:同时|并行|并发)"
-        rf"|(?:并发|并行)(?:请求)?(?:数量?|度|路数)?(?:为|是|：|:|=|\s)*{_NUMBER}(?![\d.%])"
-        rf"|{_NUMBER}\s*个?\s?(?:并行|并发)?槽位?|{_NUMBER}\s?路(?:并发|并行)"
+        r"(?:同时|并行|并发)(?:请求)?(?:数量?|度|路数)?(?:地|最多|最高|可以?|能够?|支持|处理|服务|响应"
+        r"|接受|运行|执行|回答|应答|约|至多|仅|只|为|是|：|:|=|\s)*"
+        rf"{_NUMBER}(?:\s*(?:个|路|条|位|名)?\s*(?:并发|并行)?的?\s?{_ASKING}"
+        r"|(?=\s*(?:[，。；、）)]|$)))"
+        rf"|{_NUMBER}\s*(?:个|路|条|位|名)?\s*(?:(?:并发|并行|同时)(?:的|处理|进行)?\s?{_ASKING}"
+        rf"|{_ASKING}(?:可以?|能够?|会)?(?:同时|并行|并发)|(?:并行|并发)?槽位?|(?<=路)(?:并发|并行))"
         rf"|一次(?:只|仅|最多|能|可以?)*(?:处理|服务)\s*{_NUMBER}\s*个?\s?{_ASKING}",
         re.ASCII,
     ),

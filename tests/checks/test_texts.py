@@ -81,6 +81,7 @@ WRONG = {
     "Serves 4 parallel requests.": ("text-parallel", "error", "parallel 4, config 1"),
     "Up to four users can chat at the same time.": ("text-parallel", "error", "parallel 4"),
     "Four requests at once, further ones wait.": ("text-parallel", "error", "parallel 4"),
+    "Parallel slots: 4.": ("text-parallel", "error", "parallel 4, config 1"),
     "Concurrency: 4.": ("text-parallel", "error", "parallel 4"),
     # The app is meant although something else is denied, compared or named
     "Quantised as UD-Q4_K_XL, not as Q3_K_XL.": ("text-quant", "error", "quant UD-Q4_K_XL"),
@@ -121,6 +122,8 @@ WRONG_CHINESE = {
     "镜像标签 server-cuda-b11434。": ("text-build", "error", "build b11434"),
     "构建号 11434。": ("text-build", "error", "build b11434"),
     "同时处理 4 个请求。": ("text-parallel", "error", "parallel 4, config 1"),
+    "最大并发 4。": ("text-parallel", "error", "parallel 4, config 1"),
+    "可供 3 人同时使用。": ("text-parallel", "error", "parallel 3, config 1"),
     "支持四路并发。": ("text-parallel", "error", "parallel 4, config 1"),
     "最多支持 3 个并发请求。": ("text-parallel", "error", "parallel 3"),
     "模型采用 UD-Q4_K_XL 量化，不是 Q3_K_XL。": ("text-quant", "error", "quant UD-Q4_K_XL"),
@@ -191,6 +194,10 @@ RIGHT = [
     "Two requests at once are not possible.",
     "Two requests at once wait for each other.",
     "Nothing listens on port 8080.",
+    "Q3_K_XL only; Q4_K_XL exceeds the card.",
+    "With 8 GB of RAM it swaps.",
+    "Beyond 64K tokens of context it slows down.",
+    "Switching the cache to f16 needs 12 GB.",
     "The weights are not 22 GB but 17.2 GB.",
     # Another model, another release, another setting, another device
     "The dense 27B sibling reaches 60 tokens per second.",
@@ -255,6 +262,8 @@ RIGHT_CHINESE = [
     "27B 版本是稠密模型。它每秒 60 个词元。",
     "权重不是 22 GB，而是 17.2 GB。",
     "每个请求最多输出 8192 个词元。",
+    "当上下文达到 128K 时速度下降。",
+    "同时支持 262K 上下文和 24 GB 显卡，同时占用 21.9 GB 显存。",
     "16 GB 显卡请选用 9B 版本。",
     "平均每步接受 2 个词元。",
 ]
