@@ -12,6 +12,7 @@ are and how far each of them reaches; the reach is that of the two languages in 
 """
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -167,14 +168,15 @@ def is_denied(text: str) -> bool:
 
 def stretch(text: str, at: int) -> tuple[int, int]:
     """Return where the part of a clause begins and ends in which something stands."""
-    start, end = 0, len(text)
-    for cut in _STRETCH.finditer(text):
-        if cut.end() <= at:
-            start = cut.end()
-        elif cut.start() > at:
-            end = cut.start()
-            break
-    return start, end
+    cuts = _cuts(text)
+    last = bisect_right(cuts, at, key=lambda cut: cut[1])
+    start = cuts[last - 1][1] if last else 0
+    return start, next((first for first, _ in cuts[last:] if first > at), len(text))
+
+
+@lru_cache(maxsize=16)
+def _cuts(text: str) -> tuple[tuple[int, int], ...]:
+    return tuple(cut.span() for cut in _STRETCH.finditer(text))
 
 
 @lru_cache(maxsize=256)

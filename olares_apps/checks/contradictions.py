@@ -60,7 +60,8 @@ def told_once(
 
 def _found(context: "ChartContext", items: list[Contradiction]) -> Found:
     first, line = items[0], _line(context, items[0])
-    further = dict.fromkeys(_place(context, item, first) for item in items[1:])
+    one_per_clause = {item.clause: item for item in items if item.clause != first.clause}
+    further = dict.fromkeys(_place(context, item, first) for item in one_per_clause.values())
     further.pop(f"line {line}", None)
     also = ""
     if further:
