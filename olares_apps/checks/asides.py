@@ -63,6 +63,8 @@ _ENGLISH: Final = _Words(
     lack=re.compile(r"\bno\b(?! (?:matter|less|fewer))", _FLAGS),
     other=re.compile(
         r"\b(?:siblings?|sister|cousins?|counterparts?|competitors?|rivals?)\b"
+        r"|\b(?:Olares|drivers?|browser|(?:system|host|desktop) itself)(?: itself)?"
+        r" (?:needs?|takes?|uses?|keeps?|reserves?)\b"
         rf"|\bwithout (?:any |the |its )?(?:{_CONFIGURED}|it\b|them\b)"
         rf"|\bwith {_CONFIGURED}(?: \w+)? (?:off|disabled)\b",
         _FLAGS,
@@ -72,7 +74,7 @@ _ENGLISH: Final = _Words(
     ),
     supposed=re.compile(
         r"\b(?:if|unless|whether|in case|suppos\w+|provided|switching"
-        r"|setting|changing|raising|increasing|doubling)\b(?:[^,;]|,\d{3})*",
+        r"|setting (?:it|the|this)|changing|raising|increasing|doubling)\b(?:[^,;]|,\d{3})*",
         _FLAGS,
     ),
     release=re.compile(
@@ -92,9 +94,10 @@ _CHINESE: Final = _Words(
     denial=re.compile(
         r"不(?![仅只止但同断错少])|未(?!来)|没有?|无法|并非|非(?!常)|勿|禁止|失败|太小|过小|太多|过多|崩溃|溢出|爆显存|显存不足|内存不足"
     ),
-    lack=re.compile(r"(?<![毫])无(?![法需须论线限])"),
+    lack=re.compile(r"(?<!毫)无(?![法需须论线限])"),
     other=re.compile(
         r"兄弟|姊妹|姐妹|同系列|同门|竞品|竞争对手"
+        r"|(?:Olares|驱动|浏览器|系统本身|系统自身)(?:本身|自身)?(?:需要|占用|保留|使用)"
         r"|(?:关闭|禁用|停用|不用|不启用|没有|不带|无)\s*(?:了)?\s*"
         r"(?:MTP|DFlash|推测|投机|草稿|起草|多词元预测)"
     ),

@@ -364,7 +364,7 @@ _CHINESE: Final = Wording(
         r"\s?(?:的)?(?:显存)?(?:的)?\s?(?:NVIDIA\s?|笔记本\s?)?(?:显卡|卡|GPU|笔记本)"
     ),
     suits=re.compile(
-        r"运行|可用|足够|够用|装得下|放得下|需要|至少|最低|启动|跑|适合|适用|支持|推荐|建议"
+        r"运行|可用|足够|够用|装得下|放得下|需要|至少|最低|启动|跑|适合|适用|支持|推荐|建议|即可|就够"
     ),
     weights_before=re.compile(rf"(?:权重|模型文件|GGUF)的?{_TAKES}$"),
     weights_after=re.compile(r"\s?(?:大小)?(?:用于|是)?的?\s?(?:模型)?(?:权重|模型文件|GGUF)"),
@@ -385,7 +385,7 @@ WORDINGS: Final[Mapping[str, Wording]] = {"en-US": _ENGLISH, "zh-CN": _CHINESE}
 COUNTED: Final = re.compile(
     rf"(?:^|\s){_COUNT}\s(?:\w+\s)?(?:{_ASKERS}|slots?|tokens?)\b"
     rf"|[一二两三四五六七八九十]\s?(?:个|路|条|位|名)?\s?(?:并发|并行|草稿)?(?:词元|槽|{_ASKING})"
-    r"|[一二两三四五六七八九十]\s?路",
+    rf"|[一二两三四五六七八九十]\s?路|\b(?:depth|length|concurrency)\s?(?:of|is|:)\s{_COUNT}\b",
     _FLAGS,
 )
 """A number in letters that a rule reads."""

@@ -49,6 +49,7 @@ WRONG = {
     "The server drafts at most four tokens ahead.": ("text-draft", "error", "n-max 4"),
     "Speculation depth: 5 tokens.": ("text-draft", "error", "n-max 5"),
     "Up to 5 tokens are drafted per step.": ("text-draft", "error", "n-max 5"),
+    "Drafting depth of five.": ("text-draft", "error", "n-max 5"),
     "A draft depth of 7 works best.": ("text-draft", "error", "n-max 7"),
     # Parts of the memory
     "The weights take 22 GB.": ("text-size", "error", "22 GB, config 17.2"),
@@ -116,6 +117,7 @@ WRONG_CHINESE = {
     "键值缓存使用 q8_0 类型。": ("text-quant", "error", "KV cache q8_0"),
     "窗口可容纳 64K 词元。": ("text-context", "error", "context 64K"),
     "每位用户独享 32K 上下文。": ("text-context", "error", "context 32K"),
+    "使用 8 GB 显卡即可。": ("text-size", "error", "a card of 8 GB"),
     "推荐 12 GB 显卡。": ("text-size", "error", "a card of 12 GB"),
     "推测深度设为 6。": ("text-draft", "error", "n-max 6"),
     "无需等待，同时支持 4 位用户。": ("text-parallel", "error", "parallel 4"),
@@ -207,6 +209,7 @@ RIGHT = [
     "The 27B sibling is dense. It reaches 60 tokens per second.",
     "On an RTX 3060 it gave 20 t/s.",
     "For a 16 GB card take the 9B app.",
+    "Olares needs 8 GB of RAM for itself.",
     "Version 1.0.0 offers a 64K context.",
     "Without MTP it gives 120 t/s.",
     "With drafting off it reaches 120 t/s.",
