@@ -156,9 +156,10 @@ def _default(field: Mapping[str, Any]) -> str:
 
 def _type(field: Mapping[str, Any]) -> str:
     """Return what a field holds in a few words, with a link where it is a group of fields."""
-    for variant in field.get("anyOf", field.get("oneOf", field.get("allOf", ()))):
-        if variant.get("type") != "null":
-            return _type({**variant, "description": ""})
+    variants = field.get("anyOf", field.get("oneOf", field.get("allOf", ())))
+    if variants:
+        kinds = [_type(variant) for variant in variants if variant.get("type") != "null"]
+        return " or ".join(dict.fromkeys(kinds))
     if "$ref" in field:
         name = field["$ref"].rpartition("/")[2]
         return "any value" if name == "JsonValue" else f"[{name}](#{name.lower()})"
