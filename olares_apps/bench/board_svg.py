@@ -49,7 +49,8 @@ def _board(board: Board, top: int) -> list[str]:
 def _row(entry: Entry, y: int, scale: float) -> list[str]:
     width = max(float(Decimal(entry.row.tps)) * scale, 1.0)
     lead = "" if entry.lead is None else f" (first is +{entry.lead} %)"
-    below = f"{entry.row.ctx} tokens of context, {entry.row.model_file}"
+    ctx = "unknown" if entry.row.ctx is None else f"{entry.row.ctx} tokens of"
+    below = f"{ctx} context, {entry.row.model_file or 'unknown file'}"
     if entry.differs:
         below = "unlike the first: " + ", ".join(entry.differs)
     return [

@@ -5,20 +5,22 @@ from dataclasses import dataclass, fields
 from decimal import ROUND_HALF_UP, Decimal
 from typing import Any, Final
 
-from olares_apps.bench.grouping import Conditions, Row, group_rows
+from olares_apps.bench.grouping import Conditions, Row, group_rows, speed_order
 from olares_apps.errors import UnknownName
 from olares_apps.spec.models import AppSpec
 
 __all__ = ["Board", "Entry", "ahead", "boards", "differences", "table_board"]
 
-_SAID: Final = ("ctx", "runs", "image")
+_SAID: Final = ("ctx", "runs", "image", "model_file")
 _WORDS: Final = {
     "ctx": "configured context",
     "streams": "requests at a time",
     "warmup": "warm-up",
     "filled_ctx": "filled context",
+    "model_file": "file",
 }
-_SHOWN: Final = 40
+# Long enough for an image, whose end tells versions apart.
+_SHOWN: Final = 120
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,13 +80,18 @@ def differences(row: Row, first: Row) -> tuple[str, ...]:
     """Return in what a row is unlike the first, each with the row's own value.
 
     First the conditions, then what may differ inside a ranking and still has to be said:
-    configured context, number of runs, and image.
+    configured context, number of runs, image, model file, and the settings that one of the two
+    records states.
     """
     pairs = [
         (field.name, getattr(row.conditions, field.name), getattr(first.conditions, field.name))
         for field in fields(Conditions)
     ]
     pairs += [(name, getattr(row, name), getattr(first, name)) for name in _SAID]
+    pairs += [
+        (name.replace("-", " "), row.settings.get(name), first.settings.get(name))
+        for name in sorted({*row.settings, *first.settings})
+    ]
     return tuple(
         f"{_WORDS.get(name, name)}: {_value(mine)}"
         for name, mine, theirs in pairs
@@ -126,7 +133,7 @@ def table_board(specs: Iterable[AppSpec[Any]], table: str, against: str | None =
         known = sorted({name for _, record in found for name in record.tables})
         raise UnknownName("table", table, known)
     _check(against, rows)
-    rows.sort(key=lambda row: (-Decimal(row.tps), row.app, row.ctx))
+    rows.sort(key=speed_order)
     return _board(table, rows, against, comparable=len({row.conditions for row in rows}) == 1)
 
 
@@ -140,7 +147,7 @@ def _title(conditions: Conditions) -> str:
     sampler = conditions.sampler or "sampler not recorded"
     return (
         f"{conditions.prompt}: {conditions.tokens} tokens, {sampler}, "
-        f"{conditions.streams} at a time, warm-up {conditions.warmup}, "
+        f"{conditions.streams} at a time, warm-up {_value(conditions.warmup)}, "
         f"filled context {_value(conditions.filled_ctx)}, on {conditions.hardware}"
     )
 

@@ -147,7 +147,7 @@ class Prose:
     def measured_contexts(self) -> frozenset[int]:
         """Return the contexts of the spec's measurements, configured and filled ones."""
         records = self.context.spec.spec.bench if self.context.spec else ()
-        known = {record.ctx for record in records}
+        known = {record.ctx for record in records if record.ctx}
         return frozenset(known | {r.protocol.filled_ctx for r in records if r.protocol.filled_ctx})
 
     @cached_property

@@ -29,8 +29,9 @@ def command(
     """Rank the bench records of all specs, or of the specs named.
 
     Speeds are ranked together only when prompt, tokens, sampler, warm-up, filled context,
-    requests at a time and hardware agree. A published comparison (--table) may rank unlike runs;
-    then every row says what differs from the first.
+    requests at a time and hardware agree. A published comparison (--table) may rank unlike runs.
+    Every row says what differs from the first, context, image, file and stated settings included;
+    a figure that its source does not give is a question mark or "not recorded".
     """
     from olares_apps.bench.board_svg import svg
     from olares_apps.bench.leaderboard import boards, table_board
@@ -68,9 +69,9 @@ def _show(board: "Board", held: str | None) -> None:
             _percent(entry.lead),
             *([_percent(entry.ratio)] if with_ratio else []),
             f"{entry.row.acceptance} %" if entry.row.acceptance else "-",
-            str(entry.row.ctx),
+            str(entry.row.ctx or "?"),
             str(entry.row.runs or "?"),
-            entry.row.model_file,
+            entry.row.model_file or "?",
             ", ".join(entry.differs) or "-",
         ]
         for entry in board.entries

@@ -1,13 +1,12 @@
 """An argument list under construction, and the spelling of values in it."""
 
 import json
-from decimal import Decimal
 from pathlib import PurePosixPath
 from typing import Any
 
 from olares_apps.engines.base import ASSET_FOLDER
 
-__all__ = ["Arguments", "json_text", "plain_number"]
+__all__ = ["Arguments", "json_text"]
 
 
 class Arguments:
@@ -51,9 +50,3 @@ class Arguments:
 def json_text(value: Any) -> str:
     """Return JSON on one line with sorted keys, so that layout of a spec changes no chart."""
     return json.dumps(value, ensure_ascii=False, sort_keys=True, separators=(",", ":"))
-
-
-def plain_number(value: float) -> str:
-    """Return a number without an exponent: not every option parser takes ``1e-05``."""
-    text = format(Decimal(repr(value)), "f")
-    return text.rstrip("0").rstrip(".") if "." in text else text

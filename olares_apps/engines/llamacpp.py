@@ -4,15 +4,16 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, JsonValue, StrictStr
+from pydantic import Field, StrictStr
 
-from olares_apps.engines.arguments import Arguments, plain_number
+from olares_apps.engines.arguments import Arguments
 from olares_apps.engines.base import Engine, Launch, ServerProbe, StoredFile, load_seconds
 from olares_apps.engines.llamacpp_flavours import binary_of, build_of, flavour_of
 from olares_apps.engines.llamacpp_spelling import Spelling, spelling_of
 from olares_apps.errors import RenderError
 from olares_apps.spec.models import AppSpec, Closed, EngineSettings
-from olares_apps.spec.types import Folder, ModelPath
+from olares_apps.spec.quantity import plain_number
+from olares_apps.spec.types import Folder, JsonObject, ModelPath
 
 __all__ = ["ENGINE", "KvTypes", "LlamaCpp", "LlamaCppSettings", "Sampling", "Speculative"]
 
@@ -39,7 +40,7 @@ class Speculative(Closed):
     """Fewest tokens worth drafting."""
     kv: KvTypes | None = None
     """Types of the draft's own KV cache; by default the build's choice."""
-    gpu_layers: Annotated[int, Field(ge=0)] | None = None
+    gpu_layers: Annotated[int, Field(ge=0, le=9999)] | None = None
     """Layers of a drafter on the GPU."""
     ctx: Annotated[int, Field(ge=1, le=2**26)] | None = None
     """Context of a drafter in tokens, for builds that let it differ from the target's."""
@@ -54,7 +55,7 @@ class Sampling(Closed):
 
     temp: Annotated[float, Field(ge=0, le=5)] | None = None
     """Temperature."""
-    top_k: Annotated[int, Field(ge=0)] | None = None
+    top_k: Annotated[int, Field(ge=0, le=2**31 - 1)] | None = None
     """Keep the k likeliest tokens; 0 keeps all."""
     top_p: Annotated[float, Field(ge=0, le=1)] | None = None
     """Keep the likeliest tokens up to this probability mass."""
@@ -94,7 +95,7 @@ class LlamaCppSettings(EngineSettings):
     """Use the model's chat template."""
     speculative: Speculative | None = None
     """Speculative decoding."""
-    chat_template_args: dict[str, JsonValue] = Field(default_factory=dict)
+    chat_template_args: JsonObject = Field(default_factory=dict)
     """Arguments of the chat template, for example ``enable_thinking: false``."""
     chat_template_file: ModelPath | None = None
     """A chat template of the workspace that replaces the model's own."""
@@ -108,9 +109,9 @@ class LlamaCppSettings(EngineSettings):
     """Keep the full cache of sliding-window layers."""
     context_shift: bool | None = None
     """Shift the context when it is full."""
-    cache_ram: Annotated[int, Field(ge=-1)] | None = None
+    cache_ram: Annotated[int, Field(ge=-1, le=2**22)] | None = None
     """Host memory of the prompt cache in MiB; -1 is unlimited, 0 turns it off."""
-    ctx_checkpoints: Annotated[int, Field(ge=0)] | None = None
+    ctx_checkpoints: Annotated[int, Field(ge=0, le=65536)] | None = None
     """Context checkpoints per slot kept in host memory."""
     load_mode: Literal["mmap", "no-mmap", "mlock", "no-mmap-mlock"] | None = None
     """How the file is loaded; the build decides the spelling of the flag."""
@@ -118,7 +119,7 @@ class LlamaCppSettings(EngineSettings):
     """Offload host tensor operations to the GPU."""
     mmproj_gpu_swap: bool = False
     """Keep the projector in host memory between images, for builds of buun and beellama."""
-    kv_tail_tokens: Annotated[int, Field(ge=0)] | None = None
+    kv_tail_tokens: Annotated[int, Field(ge=0, le=2**26)] | None = None
     """Newest tokens of a quantised KV cache kept exact, for builds of the flavour beellama."""
     slot_save_path: Folder | None = None
     """Folder of the container for saved slots; it begins empty and holds nothing else."""

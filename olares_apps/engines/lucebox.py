@@ -53,7 +53,7 @@ class LuceboxSettings(EngineSettings):
     """Types of the KV cache."""
     budget: Annotated[int, Field(ge=1, le=256)] = 22
     """Most tokens of a draft tree (DDTree) per step."""
-    fa_window: Annotated[int, Field(ge=0)] | None = None
+    fa_window: Annotated[int, Field(ge=0, le=2**26)] | None = None
     """Window of the attention layers in tokens; 0 is full attention."""
     prefix_cache_slots: Annotated[int, Field(ge=0, le=256)] = 0
     """Beginnings of prompts kept in GPU memory."""

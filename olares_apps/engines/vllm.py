@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import PurePosixPath
 from typing import Any, Final
 
-from olares_apps.engines.arguments import Arguments, json_text, plain_number
+from olares_apps.engines.arguments import Arguments, json_text
 from olares_apps.engines.base import (
     MODEL_FOLDER,
     Engine,
@@ -20,7 +20,7 @@ from olares_apps.engines.flags.tables import TableMatch, find_table
 from olares_apps.engines.vllm_settings import OPTIONS, VllmSettings, VllmSpeculative
 from olares_apps.errors import RenderError
 from olares_apps.spec.models import AppSpec, ModelRepo
-from olares_apps.spec.quantity import parse_quantity
+from olares_apps.spec.quantity import parse_quantity, plain_number
 
 __all__ = ["ENGINE", "Vllm"]
 

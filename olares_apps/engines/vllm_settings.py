@@ -8,11 +8,18 @@ from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, ClassVar, Final, Literal
 
-from pydantic import Field, JsonValue, StrictStr
+from pydantic import (
+    Discriminator,
+    Field,
+    PlainValidator,
+    StrictStr,
+    Tag,
+)
 
 from olares_apps.engines.flags.tables import known_builds, load_build
+from olares_apps.spec.bench import SamplerValue
 from olares_apps.spec.models import Closed, EngineSettings
-from olares_apps.spec.types import ArgumentText, Folder, Line, ModelPath, Quantity
+from olares_apps.spec.types import ArgumentText, Folder, JsonObject, Line, ModelPath, Quantity
 
 __all__ = ["OPTIONS", "VllmSettings", "VllmSpeculative"]
 
@@ -21,7 +28,28 @@ PipPackage = Annotated[
     StrictStr,
     Field(pattern=r"^[A-Za-z0-9][\w.-]{0,63}(\[[\w,.-]{1,63}\])?(==[\w.!+-]{1,40})?$"),
 ]
-JsonObject = dict[str, JsonValue]
+# Token ids and seeds are the largest whole numbers among sampler settings.
+_LARGEST: Final = 2**32
+
+
+def _sampler_number(value: object) -> float:
+    """Return a number as it is, whole ones stay whole."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError("must be a number")
+    if not abs(value) <= _LARGEST:
+        raise ValueError(f"is out of range; allowed: {-_LARGEST} to {_LARGEST}")
+    return value
+
+
+SamplerNumber = Annotated[
+    float, PlainValidator(_sampler_number, json_schema_input_type=SamplerValue)
+]
+
+
+Limit = Annotated[
+    Annotated[int, Field(ge=0, le=65536), Tag("number")] | Annotated[JsonObject, Tag("object")],
+    Discriminator(lambda value: "object" if isinstance(value, dict) else "number"),
+]
 
 
 class VllmSpeculative(Closed):
@@ -46,9 +74,9 @@ class VllmSpeculative(Closed):
     """Draft all tokens in one pass."""
     disable_padded_drafter_batch: bool | None = None
     """Draft without padding."""
-    prompt_lookup_min: Annotated[int, Field(ge=1)] | None = None
+    prompt_lookup_min: Annotated[int, Field(ge=1, le=2**26)] | None = None
     """Shortest match of prompt lookup, in tokens."""
-    prompt_lookup_max: Annotated[int, Field(ge=1)] | None = None
+    prompt_lookup_max: Annotated[int, Field(ge=1, le=2**26)] | None = None
     """Longest match of prompt lookup, in tokens."""
     rejection_sample_method: Word | None = None
     """How drafts are compared with the model."""
@@ -84,7 +112,7 @@ class VllmSettings(EngineSettings):
     """Most tokens per step."""
     cpu_offload_gb: Annotated[float, Field(ge=0, le=2000)] | None = None
     """Weights kept in host memory, in GiB per GPU."""
-    kv_cache_memory_bytes: Annotated[int, Field(gt=0)] | None = None
+    kv_cache_memory_bytes: Annotated[int, Field(gt=0, le=2 * 10**12)] | None = None
     """Size of the KV cache in bytes, instead of what is left of the share."""
     quantization: Word | None = None
     """Quantisation method; leave it out where the model's own config names it."""
@@ -116,9 +144,7 @@ class VllmSettings(EngineSettings):
     """Run without compilation and CUDA graphs."""
     language_model_only: bool | None = None
     """Load no encoders of a multimodal model."""
-    limit_mm_per_prompt: dict[str, Annotated[int, Field(ge=0)] | JsonObject] = Field(
-        default_factory=dict
-    )
+    limit_mm_per_prompt: dict[str, Limit] = Field(default_factory=dict)
     """Most items per prompt by modality, for example ``{image: 1}``."""
     mm_processor_kwargs: JsonObject = Field(default_factory=dict)
     """Arguments of the multimodal processor."""
@@ -132,7 +158,7 @@ class VllmSettings(EngineSettings):
     """Format of the model's config."""
     load_format: Word | None = None
     """Format of the weights."""
-    seed: Annotated[int, Field(ge=0)] | None = None
+    seed: Annotated[int, Field(ge=0, le=2**63 - 1)] | None = None
     """Seed of the sampler."""
     enable_prefix_caching: bool | None = None
     """Keep the cache of common beginnings."""
@@ -152,7 +178,7 @@ class VllmSettings(EngineSettings):
     """Type of the recurrent state's SSM part."""
     mamba_cache_mode: Word | None = None
     """How recurrent states are kept for prefix caching."""
-    mamba_block_size: Annotated[int, Field(ge=1)] | None = None
+    mamba_block_size: Annotated[int, Field(ge=1, le=2**26)] | None = None
     """Tokens between kept recurrent states."""
     tool_call_parser: Word | None = None
     """Parser of tool calls; it also turns on automatic tool choice."""
@@ -166,7 +192,7 @@ class VllmSettings(EngineSettings):
     """Arguments of the chat template, for example ``enable_thinking: false``."""
     generation_config: Line | None = None
     """Where default sampler settings come from: ``auto``, ``vllm`` or a folder."""
-    override_generation_config: dict[str, float | int] = Field(default_factory=dict)
+    override_generation_config: dict[str, SamplerNumber] = Field(default_factory=dict)
     """Default sampler settings, for example ``temperature: 0.6``."""
     speculative: VllmSpeculative | None = None
     """Speculative decoding."""

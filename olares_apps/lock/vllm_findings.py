@@ -103,7 +103,7 @@ def _stricter(spec: AppSpec[Any]) -> list[str]:
     here = _version(spec.engine.build_name)
     found = []
     for record in spec.bench:
-        there = _version(record.image)
+        there = _version(record.image) if record.image else None
         if here and there:
             found += [
                 f"{why} (record {record.id} is of {there[0]}.{there[1]})"

@@ -117,7 +117,7 @@ def _record(record: BenchRecord) -> dict[str, object]:
     return {
         "tps": decimal_text(record.tps),
         "ctx": record.ctx,
-        "ctx_k": short_tokens(record.ctx),
+        "ctx_k": None if record.ctx is None else short_tokens(record.ctx),
         "runs": _runs(record),
         "acceptance": _acceptance(record),
         "slowest": slowest,

@@ -194,15 +194,15 @@ class MeasuredMemory(Closed):
     """Build or image of the server: ``b11434``, or a whole image reference."""
     files: Annotated[list[ModelPath], Field(min_length=1)]
     """What was loaded: files as ``model.files`` names them, repositories as ``model.repos``."""
-    ctx: Annotated[int, Field(gt=0)]
+    ctx: Annotated[int, Field(gt=0, le=2**26)]
     """Configured context in tokens."""
     kv: Line
     """Type of the KV cache, for example ``q4_0``, or ``q8_0/q4_0`` for keys and values."""
-    parallel: Annotated[int, Field(gt=0)]
+    parallel: Annotated[int, Field(gt=0, le=65536)]
     """Slots, or the most requests at a time."""
-    ubatch: Annotated[int, Field(gt=0)] = 512
+    ubatch: Annotated[int, Field(gt=0, le=2**26)] = 512
     """Physical batch in tokens."""
-    draft_n: Annotated[int, Field(ge=0)] = 0
+    draft_n: Annotated[int, Field(ge=0, le=65536)] = 0
     """Most tokens drafted per step; 0 without speculation."""
 
 

@@ -1,10 +1,10 @@
-"""Kubernetes quantities: memory in bytes and CPU in cores, exact, without floats."""
+"""Kubernetes quantities: memory in bytes and CPU in cores, exact; numbers as plain text."""
 
 import re
 from decimal import Decimal
 from typing import Final
 
-__all__ = ["format_gib", "parse_cpu", "parse_quantity"]
+__all__ = ["format_gib", "parse_cpu", "parse_quantity", "plain_number"]
 
 GIB: Final = 2**30
 # Upper bound on any size a spec may name (1 PiB): catches a typo before a device does.
@@ -66,3 +66,9 @@ def parse_cpu(text: str) -> Decimal:
 def format_gib(size: int) -> str:
     """Return ``size`` bytes as whole GiB, rounded up, in Kubernetes notation: ``21Gi``."""
     return f"{-(-size // GIB)}Gi"
+
+
+def plain_number(value: float) -> str:
+    """Return a number without an exponent: not every option parser takes ``1e-05``."""
+    text = format(Decimal(repr(value)), "f")
+    return text.rstrip("0").rstrip(".") if "." in text else text

@@ -42,6 +42,10 @@ ACCELERATORS: Final = {
 }
 
 
+# The device compares numbers as 64-bit floats, which hold whole numbers exactly up to here.
+Whole = Annotated[StrictInt, Field(ge=-(2**53), le=2**53)]
+
+
 class _Access(Closed):
     """Who opens an entrance, how, and what lies behind it."""
 
@@ -116,11 +120,11 @@ class Setting(Closed):
     """Field of the spec that it changes, for example ``engine.ctx``."""
     type: Literal["string", "int", "bool", "url", "password", "quantity"] | None = None
     """Kind of value; by default that of the field, and string without one."""
-    min: StrictInt | None = None
+    min: Whole | None = None
     """Smallest number."""
-    max: StrictInt | None = None
+    max: Whole | None = None
     """Largest number."""
-    choices: list[StrictInt | StrictStr] = Field(default_factory=list)
+    choices: list[Whole | StrictStr] = Field(default_factory=list)
     """The only values allowed."""
     required: bool = False
     """The app cannot be installed without a value."""

@@ -9,7 +9,7 @@ from hashlib import md5
 from typing import Annotated, Any
 from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, Field, StrictInt, StrictStr
+from pydantic import AfterValidator, Field, JsonValue, StrictInt, StrictStr
 
 from olares_apps.spec.quantity import parse_cpu, parse_quantity
 
@@ -24,6 +24,7 @@ __all__ = [
     "Folder",
     "Identifier",
     "Image",
+    "JsonObject",
     "Line",
     "Locale",
     "ModelPath",
@@ -39,6 +40,7 @@ __all__ = [
     "Url",
     "Version",
     "app_id",
+    "check_line",
     "check_text",
     "check_version",
 ]
@@ -58,6 +60,8 @@ TITLE_BYTES = 30
 VERSION_CHARACTERS = 16
 TEXT_BYTES = 65536
 LINE_CHARACTERS = 200
+# Beyond that readers of JSON disagree about a number; NaN and infinities are no JSON.
+_LARGEST_JSON = 2**64
 # The whole tag for what people write instead; a device looks texts up by the whole tag.
 _FULL_LOCALES = {
     "de": "de-DE",
@@ -204,13 +208,25 @@ def check_text(value: str) -> str:
 _CONTROL = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff]")
 
 
-def _line(value: str) -> str:
+def check_line(value: str) -> str:
+    """Return a valid line of text; raises ValueError whose message completes "<value> ..."."""
     if not value.strip():
         raise ValueError("must not be empty")
     if not value.isprintable():
         raise ValueError("must be one line of printable characters")
     if len(value) > LINE_CHARACTERS:
         raise ValueError(f"has {len(value)} characters, limit {LINE_CHARACTERS}")
+    return value
+
+
+def _plain_json(value: dict[str, Any]) -> dict[str, Any]:
+    left: list[object] = [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, dict | list):
+            left += item.values() if isinstance(item, dict) else item
+        elif isinstance(item, int | float) and not abs(item) <= _LARGEST_JSON:
+            raise ValueError("holds a number that no option takes")
     return value
 
 
@@ -310,7 +326,10 @@ FilePath = Annotated[
         "must be an absolute path of a file such as /app/config.yml",
     ),
 ]
-Line = Annotated[StrictStr, AfterValidator(_line), _schema(minLength=1, maxLength=LINE_CHARACTERS)]
+Line = Annotated[
+    StrictStr, AfterValidator(check_line), _schema(minLength=1, maxLength=LINE_CHARACTERS)
+]
 Text = Annotated[StrictStr, AfterValidator(check_text)]
 Sentence = Annotated[StrictStr, AfterValidator(_sentence), _schema(minLength=1)]
 ArgumentText = Annotated[StrictStr, AfterValidator(check_text)]
+JsonObject = Annotated[dict[str, JsonValue], AfterValidator(_plain_json)]

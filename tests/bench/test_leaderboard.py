@@ -145,3 +145,75 @@ def test_the_json_form_has_a_schema_number(tmp_path: Path) -> None:
     data = json.loads(good("leaderboard", "--output", "json", cwd=root).out)
     assert data["schema"] == 1
     assert data["boards"][0]["entries"][0]["conditions"]["tokens"] == 800
+
+
+def test_whatever_a_record_states_of_its_run_is_compared(tmp_path: Path) -> None:
+    other = record(id="two", tps=90.0).replace("server:b9601", "server:b9700")
+    other = other.replace("demo.gguf", "other.gguf")
+    root = workspace(
+        tmp_path,
+        first=record(tps=120.0) + "    settings: {drafted-tokens: 8, kv: q4_0}\n",
+        second=other + "    settings: {drafted-tokens: 13.0}\n",
+    )
+    (board,) = good("leaderboard", "--output", "json", cwd=root).json["boards"]
+    assert board["entries"][0]["settings"] == {"drafted-tokens": "8", "kv": "q4_0"}
+    assert board["entries"][1]["differs"] == [
+        "image: registry.example/demo/server:b9700",
+        "file: other.gguf",
+        "drafted tokens: 13",
+        "kv: not recorded",
+    ]
+    text = good("leaderboard", cwd=root).out
+    assert "drafted tokens: 13" in text
+    assert "drafted tokens: 13" in good("leaderboard", "--output", "svg", cwd=root).out
+
+
+def test_the_same_setting_written_otherwise_is_no_difference(tmp_path: Path) -> None:
+    root = workspace(
+        tmp_path,
+        first=record(tps=120.0) + "    settings: {drafted-tokens: 8, swap: true}\n",
+        second=record() + '    settings: {swap: "true", drafted-tokens: "8"}\n',
+    )
+    (board,) = good("leaderboard", "--output", "json", cwd=root).json["boards"]
+    assert [entry["differs"] for entry in board["entries"]] == [[], []]
+
+
+def test_samplers_that_differ_in_a_small_digit_are_another_ranking(tmp_path: Path) -> None:
+    root = workspace(tmp_path, first=record(temp=0.001), second=record(temp=0.002))
+    assert len(good("leaderboard", "--output", "json", cwd=root).json["boards"]) == 2
+
+
+def test_what_is_not_known_is_not_none(tmp_path: Path) -> None:
+    stated = record(tps=90.0).replace("      sampler", "      warmup: none\n      sampler")
+    root = workspace(tmp_path, unknown=record(), cold=stated)
+    boards = good("leaderboard", "--output", "json", cwd=root).json["boards"]
+    assert [b["entries"][0]["conditions"]["warmup"] for b in boards] == [None, "none"]
+    assert ["warm-up not recorded" in b["title"] for b in boards] == [True, False]
+    assert "warm-up none," in boards[1]["title"]
+
+
+def test_a_record_may_leave_open_what_its_source_does_not_say(tmp_path: Path) -> None:
+    bare = record(tps=90.0, ctx="null").replace("registry.example/demo/server:b9601", "null")
+    root = workspace(tmp_path, known=record(), bare=bare.replace("demo.gguf", "null"))
+    (board,) = good("leaderboard", "--output", "json", cwd=root).json["boards"]
+    assert board["entries"][1]["differs"] == [
+        "configured context: not recorded",
+        "image: not recorded",
+        "file: not recorded",
+    ]
+    row = good("leaderboard", cwd=root).out.splitlines()[3].split("  ")
+    assert [cell.strip() for cell in row if cell.strip()][5:8] == ["?", "3", "?"]
+    ElementTree.fromstring(good("leaderboard", "--output", "svg", cwd=root).out)
+
+
+@pytest.mark.parametrize("command", [("list",), ("leaderboard",), ("render", "good"), ("check",)])
+def test_an_impossible_speed_is_a_finding_of_every_command(
+    tmp_path: Path, command: tuple[str, ...]
+) -> None:
+    root = workspace(tmp_path, good=record(), bad=record(tps="1.0e+27"))
+    outcome = olapps(*command, cwd=root)
+    text = outcome.out + outcome.err
+    assert "Traceback" not in text
+    if "good" not in command:
+        assert outcome.code == 1
+        assert "1.0e+27 is out of range" in text

@@ -13,6 +13,8 @@ from functools import cache
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any, Final
 
+from olares_apps.bench.grouping import Row
+from olares_apps.bench.leaderboard import differences
 from olares_apps.render.environment import group_digits
 from olares_apps.render.templates import shipped_folder
 from olares_apps.spec.facts import short_tokens
@@ -98,10 +100,20 @@ def _environment() -> "jinja2.Environment":
         "grouped": group_digits,
         "short": short_tokens,
         "share": _share,
+        "settings": _settings,
+        "unlike": _unlike,
         "markdown": _markdown,
         "inline": _inline,
     }
     return environment
+
+
+def _settings(values: Mapping[str, str]) -> str:
+    return ", ".join(f"{name.replace('-', ' ')}: {values[name]}" for name in sorted(values))
+
+
+def _unlike(row: Row, first: Row) -> str:
+    return ", ".join(differences(row, first))
 
 
 def _share(part: str | int, whole: str | int) -> str:
