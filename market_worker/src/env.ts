@@ -29,6 +29,9 @@ export const LIMITS = {
   revisionBytes: 16 * MIB,
   answerBytes: 16 * MIB,
   headBytes: 256 * KIB,
+  /** An object that comes as a difference: the steps as JSON, and how many. */
+  differenceBytes: MIB,
+  differenceSteps: 10_000,
   /**
    * How often the checks of one request ask R2. With the head, both revisions, the fence, the notes
    * and the write of the result it stays below the 50 sub-requests of the free plan.

@@ -7,6 +7,7 @@ import { type Context, Hono } from "hono";
 import { refusal, result } from "./answers";
 import { authenticate, forbidden, lacking, outside, type Scope, type Token } from "./auth";
 import { type Bytes, NotPacked, TooLarge, decode, hex, readPacked, sha256 } from "./bytes";
+import { DIFFERENCE, Impossible, assemble } from "./difference";
 import { type Env, LIMITS } from "./env";
 import { canonical } from "./json";
 import { collect, collecting, readFence } from "./collect";
@@ -41,10 +42,11 @@ const SHOWN_PROBLEMS = 10;
 
 export const publish = new Hono<{ Bindings: Env }>();
 
-// Tells a client that it may pack what it sends.
+// Tells a client that it may pack what it sends, and send an object as a difference.
 publish.use("*", async (c, next) => {
   await next();
   c.header("accept-encoding", "gzip");
+  c.header("accept", `application/octet-stream, ${DIFFERENCE}`);
 });
 publish.get("/head", readHeadObject);
 publish.put("/head", moveHead);
@@ -102,7 +104,8 @@ async function createObject(c: Ctx): Promise<Response> {
   const key = c.req.param("key") ?? "";
   const kind = KINDS.find((candidate) => candidate.form.test(key));
   if (!kind) return noKey(key);
-  const body = await limited(c.req.raw, kind.limit);
+  const whole = c.req.header("content-type") !== DIFFERENCE;
+  const body = whole ? await limited(c.req.raw, kind.limit) : await assembled(c, kind);
   if (body instanceof Response) return body;
   const digest = await sha256(body);
   const expected = kind.form.exec(key)?.[1] ?? c.req.header("x-content-sha256");
@@ -112,6 +115,28 @@ async function createObject(c: Ctx): Promise<Response> {
     );
   }
   return create(c.env.MARKET, key, body, digest);
+}
+
+/** Return an object that comes as a difference from the object that `X-Base` names. */
+async function assembled(c: Ctx, kind: Kind): Promise<Bytes | Response> {
+  const key = c.req.header("x-base") ?? "";
+  if (!kind.form.test(key)) return noKey(key);
+  const steps = await limited(c.req.raw, LIMITS.differenceBytes);
+  if (steps instanceof Response) return steps;
+  // Not proved: the digest of what comes out says whether it was the right one.
+  const base = await c.env.MARKET.get(key);
+  if (!base) return sendWhole(424, "base missing", `${key} is not here`);
+  try {
+    return assemble(new Uint8Array(await base.arrayBuffer()), steps, kind.limit);
+  } catch (error) {
+    if (error instanceof TooLarge) return sendWhole(413, "too large", error.message);
+    if (error instanceof Impossible) return sendWhole(400, "bad request", error.message);
+    throw error;
+  }
+}
+
+function sendWhole(status: 400 | 413 | 424, error: string, message: string): Response {
+  return refusal(status, { error, message, hint: "send the object whole" });
 }
 
 async function collectGarbage(c: Ctx): Promise<Response> {

@@ -2,7 +2,8 @@
 
 The guarantees are the server's (docs/worker.md); this client keeps them over a connection that
 breaks. Every request may be sent twice: an object is created once whoever asks, and a head that
-was moved by a request whose answer got lost is recognised.
+was moved by a request whose answer got lost is recognised. What replaces an object that the
+server has is sent as a difference from it, where the server takes those.
 """
 
 import gzip
@@ -11,12 +12,13 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 from weakref import finalize
 
 from olares_apps.errors import MarketError, UsageError
-from olares_apps.market import canonical, objects
+from olares_apps.market import canonical, differences, objects
+from olares_apps.market.counterparts import Counterparts
 from olares_apps.market.gc import Collected
 from olares_apps.market.records import Head
 from olares_apps.market.retention import DAY_SECONDS, Retention
@@ -37,6 +39,11 @@ _LONGEST_RETRY_AFTER: Final = 60.0
 _LOOK_BACK: Final = 64
 # How often the checks of a revision may begin again, as they do when a collector came between.
 _STALLS: Final = 5
+# Bytes that a difference must save, because the server reads the base for it.
+_WORTH_A_READ: Final = 512
+# What is answered to a difference whose base is gone, that cannot be done, or is too large: the
+# object itself may do.
+_SEND_WHOLE: Final = (424, 400, 413)
 
 _HINTS: Final = {
     301: "write the market's address as it redirects to",
@@ -64,6 +71,13 @@ class Patience:
         """Wait before try number ``attempt + 1``, at least the ``asked`` seconds."""
         backoff = min(self.longest, self.first * 2**attempt)
         self.sleep(max(backoff * self.jitter(), min(asked, _LONGEST_RETRY_AFTER)))
+
+
+class _Body(NamedTuple):
+    """What a request sends, and the headers that say how to read it."""
+
+    body: bytes
+    headers: Mapping[str, str]
 
 
 def open_http_store(address: str, environ: Mapping[str, str]) -> "HttpStore":
@@ -111,8 +125,10 @@ class HttpStore:
     ) -> None:
         self._client, self._base, self._token = client, base, token
         self._patience = patience or Patience()
-        # Whether the server has said that it takes packed bodies; one of old does not.
-        self._packs = False
+        # Whether the server has said that it takes packed bodies, and differences; one of old
+        # does not.
+        self._packs = self._assembles = False
+        self._counterparts = Counterparts()
 
     @property
     def url(self) -> str:
@@ -155,20 +171,42 @@ class HttpStore:
 
         After a broken connection the answer may be False for an object that this call created.
         """
-        headers, body = {"X-Content-Sha256": canonical.digest(data)}, data
-        if self._packs:
-            packed = gzip.compress(data, compresslevel=6, mtime=0)
-            # Archives and pictures do not get smaller.
-            if len(packed) < len(data):
-                headers, body = headers | {"Content-Encoding": "gzip"}, packed
+        digest, whole, status = canonical.digest(data), self._packed(data), _SEND_WHOLE[0]
+        shorter = self._difference(key, data)
+        if shorter and len(shorter.body) + _WORTH_A_READ <= len(whole.body):
+            status = self._put(key, digest, shorter, also=_SEND_WHOLE)
+        if status in _SEND_WHOLE:
+            status = self._put(key, digest, whole)
+        if status != 409:
+            self._counterparts.saw(key, data)
+        return status == 201
+
+    def _put(self, key: str, digest: str, sent: _Body, also: tuple[int, ...] = ()) -> int:
+        """Send an object and return the status: created, there with these bytes, or with others."""
         reply, _ = self._send(
             "PUT",
             f"/objects/{key}",
-            content=body,
-            headers=headers,
-            expected=(200, 201, 409),
+            content=sent.body,
+            headers={"X-Content-Sha256": digest, **sent.headers},
+            expected=(200, 201, 409, *also),
         )
-        return reply.status_code == 201
+        return reply.status_code
+
+    def _difference(self, key: str, data: bytes) -> _Body | None:
+        """Return how an object differs from the one that it replaces, where that is known."""
+        base = self._counterparts.of(key) if self._assembles else None
+        steps = differences.difference(base[1], data) if base else None
+        if base is None or steps is None:
+            return None
+        return self._packed(steps, {"Content-Type": differences.MEDIA_TYPE, "X-Base": base[0]})
+
+    def _packed(self, data: bytes, headers: Mapping[str, str] | None = None) -> _Body:
+        """Return what is sent: packed, if the server takes that and it gets smaller."""
+        packed = gzip.compress(data, compresslevel=6, mtime=0) if self._packs else data
+        # Archives and pictures do not.
+        if len(packed) < len(data):
+            return _Body(packed, {**(headers or {}), "Content-Encoding": "gzip"})
+        return _Body(data, headers or {})
 
     def get(self, key: str) -> bytes | None:
         """Return an object, or None."""
@@ -176,6 +214,7 @@ class HttpStore:
         if reply.status_code == 404:
             self._must_be_market(reply, key)
             return None
+        self._counterparts.saw(key, reply.content)
         return reply.content
 
     def exists(self, key: str) -> bool:
@@ -245,6 +284,7 @@ class HttpStore:
                 raise UsageError(f"{self.url}: {error}") from error
             else:
                 self._packs = "gzip" in reply.headers.get("accept-encoding", "")
+                self._assembles = differences.MEDIA_TYPE in reply.headers.get("accept", "")
                 if reply.status_code in expected:
                     return reply, unsure
                 problem = self._reason(reply)

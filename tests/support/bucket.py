@@ -7,7 +7,7 @@ from typing import Final
 
 from support.worker import Worker
 
-__all__ = ["age", "lower_fence"]
+__all__ = ["age", "lose", "lower_fence"]
 
 _TWO_DAYS_MS: Final = 2 * 24 * 60 * 60 * 1000
 _FENCE: Final = "gc/fence.json"
@@ -23,6 +23,18 @@ def age(worker: Worker) -> None:
             found += database.execute(statement, (_TWO_DAYS_MS,)).rowcount
     assert found > 0
     worker.start()
+
+
+def lose(worker: Worker, prefix: str) -> int:
+    """Take away what lies below a prefix, start the Worker again and return how many it was."""
+    worker.stop()
+    found = 0
+    for database in _databases(worker):
+        with database:
+            statement = "DELETE FROM _mf_objects WHERE key LIKE ? || '/%'"
+            found += database.execute(statement, (prefix,)).rowcount
+    worker.start()
+    return found
 
 
 def lower_fence(worker: Worker) -> None:

@@ -1,5 +1,6 @@
-"""What a publish costs: few R2 operations per request, and as many in a market of any size."""
+"""What a publish costs: few R2 operations and bytes, and as many in a market of any size."""
 
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import httpx
@@ -15,24 +16,37 @@ UPDATE = build_candidate("demoaa", "1.0.2", image="b2")
 APPS = [build_candidate(f"demoa{letter}") for letter in "abcdefghijklmnopqrst"]
 
 
+@dataclass
 class _Meter:
-    """Notes method, path and R2 operations of every answer."""
+    """Notes method, path, status and R2 operations of every answer, and what was sent for it."""
 
-    def __init__(self) -> None:
-        self.seen: list[tuple[str, str, int, int]] = []
+    seen: list[tuple[str, str, int, int]] = field(default_factory=list)
+    sent: int = 0
+    differences: int = 0
 
     def __call__(self, response: httpx.Response) -> None:
-        path = response.request.url.path.removeprefix("/api/publish/v1")
+        request = response.request
+        path = request.url.path.removeprefix("/api/publish/v1")
         count = int(response.headers["x-r2-operations"])
-        self.seen.append((response.request.method, path, response.status_code, count))
+        self.seen.append((request.method, path, response.status_code, count))
+        self.sent += int(request.headers.get("content-length", 0))
+        self.differences += "x-base" in request.headers
 
 
 def _store(worker: Worker, meter: _Meter) -> HttpStore:
     return worker.store(client=httpx.Client(timeout=60, event_hooks={"response": [meter]}))
 
 
-def _market(bundle: Path, state: Path, apps: int) -> tuple[list[int], list[tuple[str, int]]]:
-    """Return the head moves of a first publish, and what an update of one app then asks."""
+@dataclass
+class _Update:
+    """What a first publish asks of the head, and what an update of one app then costs."""
+
+    moves: list[int]
+    writes: list[tuple[str, int]]
+    meter: _Meter
+
+
+def _update(bundle: Path, state: Path, apps: int) -> _Update:
     names = [f"demo{chr(97 + n // 26)}{chr(97 + n % 26)}" for n in range(apps)]
     first, update = _Meter(), _Meter()
     with running(bundle, state, around="test/counted.js") as worker:
@@ -48,19 +62,24 @@ def _market(bundle: Path, state: Path, apps: int) -> tuple[list[int], list[tuple
         for method, path, _, count in update.seen
         if method == "PUT"
     ]
-    return moves, sorted(writes)
+    return _Update(moves, sorted(writes), update)
 
 
-def test_an_update_asks_as_often_in_a_market_of_two_as_of_forty(
+def test_an_update_costs_as_much_in_a_market_of_two_as_of_forty(
     bundle: Path, tmp_path: Path
 ) -> None:
-    few_moves, few = _market(bundle, tmp_path / "few", 2)
-    many_moves, many = _market(bundle, tmp_path / "many", 40)
-    assert few == many
-    assert few_moves[-1] == many_moves[-1] == 200
+    few, many = (_update(bundle, tmp_path / str(apps), apps) for apps in (2, 40))
+    # What is sent as a difference takes a read of its base, and nothing is sent twice.
+    assert [name for name, _ in few.writes] == [name for name, _ in many.writes]
+    reads = [sum(count for _, count in update.writes) for update in (few, many)]
+    differences = [update.meter.differences for update in (few, many)]
+    assert reads[1] - reads[0] == differences[1] - differences[0] > 0
+    # The lists of forty apps have ten times the bytes of one app; what is sent has not.
+    assert many.meter.sent < few.meter.sent * 1.25
+    assert few.moves[-1] == many.moves[-1] == 200
     # Forty new apps do not fit into one request: the first ones check a part each.
-    assert set(many_moves[:-1]) == {202}
-    assert len(many_moves) > len(few_moves)
+    assert set(many.moves[:-1]) == {202}
+    assert len(many.moves) > len(few.moves)
 
 
 def test_an_update_sends_its_texts_packed(bundle: Path, tmp_path: Path) -> None:
