@@ -1,5 +1,6 @@
 """Both servers under the project's own OpenAPI file: no 5xx, nothing undocumented, no write."""
 
+import json
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,6 +16,8 @@ from support.pages import build_page_candidate
 from support.serving import serving
 from support.worker import Worker, make_token, running
 
+from olares_apps.market.canonical import digest
+from olares_apps.market.differences import MEDIA_TYPE
 from olares_apps.market.publish import publish
 from olares_apps.market.verify import verify
 
@@ -24,7 +27,14 @@ OPENAPI: Mapping[str, Any] = yaml.safe_load(
 EVERYTHING = (make_token(scopes=("publish", "rollback", "collect")),)
 APP, DIGEST = "demoalpha", "0" * 64
 QUERY = st.one_of(st.sampled_from(["1.12.6", "revisions", "1", ""]), st.text(max_size=20))
-HEADER = st.sampled_from(["*", '"x"', DIGEST, ""])
+BODY = b"[]"
+# An object that is there, so that some differences get as far as their steps.
+BASE = f"responses/{DIGEST}/files.json"
+HEADER = st.sampled_from(["*", '"x"', DIGEST, "", BASE, digest(BODY)])
+STEPS = st.lists(
+    st.text(max_size=5) | st.lists(st.integers(-1, 3) | st.just(2**53), min_size=1, max_size=3),
+    max_size=3,
+)
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(max_size=10),
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=9), inner),
@@ -75,7 +85,12 @@ def asked(draw: st.DrawFn, tag: str) -> tuple[str, str, Mapping[str, Any], Mappi
         wish = {"app_ids": [APP], "keep": 10, "dry_run": True}
         sent["json"] = draw(JSON | st.just(wish))
     elif body:
-        sent["content"] = draw(st.binary(max_size=40))
+        kind = draw(st.sampled_from(sorted(body["content"])))
+        sent["headers"]["Content-Type"] = kind
+        steps = STEPS.map(lambda steps: json.dumps(steps).encode())
+        sent["content"] = draw(
+            st.binary(max_size=40) | (steps if kind == MEDIA_TYPE else st.just(BODY))
+        )
     return method, path, sent, operation
 
 
@@ -105,7 +120,9 @@ def test_the_worker_answers_as_its_file_says_and_takes_no_write_without_a_token(
 ) -> None:
     with running(bundle, tmp_path / "state", tokens=EVERYTHING) as worker:
         publish(worker.store(), [build_page_candidate()], publisher="t", hands=hands())
+        worker.store().put_if_absent(BASE, BODY)
         before = worker.store().read_head(), _keys(worker)
+        seen = set[int]()
         client = httpx.Client(base_url=worker.url, timeout=60)
         worker.clients.append(client)
 
@@ -124,6 +141,19 @@ def test_the_worker_answers_as_its_file_says_and_takes_no_write_without_a_token(
             headers = sent["headers"] | worker.bearer()
             _judge(client.request(method, path, **sent | {"headers": headers}), operation)
 
+        put = next(o for m, p, o in OPERATIONS if m == "PUT" and "{file}" in p)
+
+        @LOOK
+        @given(st.sampled_from([BASE, BASE.replace("0", "1")]), STEPS, st.booleans())
+        def as_a_difference(base: str, steps: list[Any], right: bool) -> None:
+            named = digest(BODY if right else b"")
+            headers = {"X-Base": base, "Content-Type": MEDIA_TYPE, "X-Content-Sha256": named}
+            path = f"/api/publish/v1/objects/responses/{DIGEST}/new.json"
+            sent = json.dumps(steps).encode()
+            reply = client.put(path, content=sent, headers=headers | worker.bearer())
+            _judge(reply, put)
+            seen.add(reply.status_code)
+
         @LOOK
         @given(asked("read"))
         def reading(wish: Any) -> None:
@@ -133,6 +163,8 @@ def test_the_worker_answers_as_its_file_says_and_takes_no_write_without_a_token(
         without_a_token()
         assert (worker.store().read_head(), _keys(worker)) == before
         with_one()
+        as_a_difference()
+        assert seen >= {201, 400, 424}
         reading()
         assert worker.store().read_head() == before[0]
         assert verify(worker.store()).problems == []
