@@ -63,7 +63,7 @@ async function readHeadObject(c: Ctx): Promise<Response> {
   if (!object) {
     return refusal(404, { error: "not found", message: "nothing is published yet" });
   }
-  return stored(object);
+  return stored(object, object.httpEtag);
 }
 
 async function readObject(c: Ctx): Promise<Response> {
@@ -71,10 +71,16 @@ async function readObject(c: Ctx): Promise<Response> {
   if (!KINDS.some((kind) => kind.form.test(key))) return noKey(key);
   const asked = c.req.raw.method === "HEAD" ? "head" : "get";
   const object = await c.env.MARKET[asked](key);
-  return object ? stored(object) : refusal(404, { error: "not found", message: key });
+  if (!object) return refusal(404, { error: "not found", message: key });
+  // R2 has compared this digest with the bytes when they came in.
+  const { sha256: digest } = object.checksums;
+  const etag = digest ? `"${hex(digest)}"` : object.httpEtag;
+  if (c.req.header("if-none-match") !== etag) return stored(object, etag);
+  if ("body" in object) await (object as R2ObjectBody).body.cancel();
+  return new Response(null, { status: 304, headers: { "cache-control": "no-store", etag } });
 }
 
-function stored(object: R2Object | R2ObjectBody): Response {
+function stored(object: R2Object | R2ObjectBody, etag: string): Response {
   const body = "body" in object ? object.body.pipeThrough(new FixedLengthStream(object.size)) : null;
   return new Response(body, {
     headers: {
@@ -82,7 +88,7 @@ function stored(object: R2Object | R2ObjectBody): Response {
       "cache-control": "no-store",
       "x-content-type-options": "nosniff",
       "content-length": String(object.size),
-      etag: object.httpEtag,
+      etag,
     },
   });
 }

@@ -75,6 +75,26 @@ describe("objects", () => {
     expect((await call("PUT", path, body)).status).toBe(200);
   });
 
+  it("are not sent to who has them, and are to who has others", async () => {
+    const path = await blobPath(BLOB);
+    await call("PUT", path, BLOB);
+    const etag = `"${await sha256(BLOB)}"`;
+    for (const method of ["GET", "HEAD"]) {
+      const same = await call(method, path, undefined, { "if-none-match": etag });
+      expect([same.status, same.headers.get("etag"), await same.text()]).toEqual([304, etag, ""]);
+      for (const other of [`"${await sha256("")}"`, "*", '""', etag.slice(1, -1)]) {
+        const read = await call(method, path, undefined, { "if-none-match": other });
+        expect([read.status, read.headers.get("etag")]).toEqual([200, etag]);
+        await read.arrayBuffer();
+      }
+    }
+    // Somebody else's hand may have put it, without the digest: then it is read.
+    const bare = `responses/${"a".repeat(64)}/files.json`;
+    await bucket.put(bare, BLOB);
+    const read = await call("GET", `/objects/${bare}`, undefined, { "if-none-match": etag });
+    expect([read.status, (await read.arrayBuffer()).byteLength]).toEqual([200, BLOB.length]);
+  });
+
   it("that are not what they are packed as are refused", async () => {
     const whole = await gzip(BLOB);
     for (const body of [BLOB, whole.slice(0, -6), new Uint8Array([...whole, 1, 2, 3])]) {

@@ -25,6 +25,11 @@ class Counterparts:
         if place is not None:
             self._seen[place] = key, data
 
+    def at(self, key: str) -> bytes | None:
+        """Return the bytes of an object that was seen, if it is the last one in its place."""
+        seen = self._seen.get(_place(key) or "")
+        return seen[1] if seen and seen[0] == key else None
+
     def of(self, key: str) -> tuple[str, bytes] | None:
         """Return key and bytes of what the object at ``key`` replaces, as far as it is known."""
         place = _place(key)

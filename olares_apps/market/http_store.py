@@ -209,11 +209,19 @@ class HttpStore:
         return _Body(data, headers or {})
 
     def get(self, key: str) -> bytes | None:
-        """Return an object, or None."""
-        reply, _ = self._send("GET", f"/objects/{key}", expected=(200, 404))
+        """Return an object, or None.
+
+        Of one that was read or written just now the server says by its digest that it has it.
+        """
+        known = self._counterparts.at(key)
+        headers = {"If-None-Match": f'"{canonical.digest(known)}"'} if known is not None else {}
+        expected = (200, 304, 404) if headers else (200, 404)
+        reply, _ = self._send("GET", f"/objects/{key}", headers=headers, expected=expected)
         if reply.status_code == 404:
             self._must_be_market(reply, key)
             return None
+        if reply.status_code == 304:
+            return known
         self._counterparts.saw(key, reply.content)
         return reply.content
 

@@ -18,10 +18,11 @@ APPS = [build_candidate(f"demoa{letter}") for letter in "abcdefghijklmnopqrst"]
 
 @dataclass
 class _Meter:
-    """Notes method, path, status and R2 operations of every answer, and what was sent for it."""
+    """Notes method, path, status and R2 operations of every answer, and the bytes both ways."""
 
     seen: list[tuple[str, str, int, int]] = field(default_factory=list)
     sent: int = 0
+    read: int = 0
     differences: int = 0
 
     def __call__(self, response: httpx.Response) -> None:
@@ -30,6 +31,9 @@ class _Meter:
         count = int(response.headers["x-r2-operations"])
         self.seen.append((request.method, path, response.status_code, count))
         self.sent += int(request.headers.get("content-length", 0))
+        # A publish plans on the revision that is live, and reads that whole.
+        if "/revisions/" not in path:
+            self.read += int(response.headers.get("content-length", 0))
         self.differences += "x-base" in request.headers
 
 
@@ -76,6 +80,9 @@ def test_an_update_costs_as_much_in_a_market_of_two_as_of_forty(
     assert reads[1] - reads[0] == differences[1] - differences[0] > 0
     # The lists of forty apps have ten times the bytes of one app; what is sent has not.
     assert many.meter.sent < few.meter.sent * 1.25
+    assert many.meter.read < few.meter.read * 1.25
+    gets = [[path for method, path, *_ in u.meter.seen if method == "GET"] for u in (few, many)]
+    assert len(gets[0]) == len(gets[1]) < 50
     assert few.moves[-1] == many.moves[-1] == 200
     # Forty new apps do not fit into one request: the first ones check a part each.
     assert set(many.moves[:-1]) == {202}

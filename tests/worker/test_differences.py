@@ -121,6 +121,20 @@ def test_what_was_refused_is_no_base() -> None:
     assert [_how(request)[0] for request in seen[1:]] == [OLD_KEY, OLD_KEY]
 
 
+def test_what_the_server_is_known_to_have_is_not_read_again() -> None:
+    same = httpx.Response(304, headers=TAKES)
+    with _server(_base(TAKES), same, _said(201), same, _base(TAKES)) as (store, seen):
+        assert store.get(OLD_KEY) == OLD
+        assert store.get(OLD_KEY) == OLD
+        store.put_if_absent(NEW_KEY, NEW)
+        assert store.get(NEW_KEY) == NEW
+        # It has lost what it had: who reads it is told what is there now.
+        assert store.get(NEW_KEY) == OLD
+    asked = [request.headers.get("if-none-match") for request in seen]
+    tags = [f'"{digest(data)}"' for data in (OLD, NEW)]
+    assert asked == [None, tags[0], None, tags[1], tags[1]]
+
+
 class _Log:
     """Notes kind, base and status of every write."""
 
