@@ -1,26 +1,18 @@
 """What is wrong or doubtful in a recipe, before two hours of compiling show it."""
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping
 from typing import Final, NamedTuple
 
 from olares_apps.engines.flags.tables import build_of_image, known_builds
 from olares_apps.errors import Problem, nearest
+from olares_apps.images.buildable import CHECKS, Found
 from olares_apps.images.load import LoadedRecipe
-from olares_apps.images.options import option_table
 
-__all__ = ["Verdict", "judge"]
+__all__ = ["Verdict", "judge", "twins"]
 
 _FLOATING: Final = re.compile(r"latest|main|master|nightly|dev|edge|stable")
 _COMMIT: Final = re.compile(r"(?:^|[-_])([0-9a-f]{7,40})$")
-# Options that the recipe sets itself from other fields.
-_DERIVED: Final = {
-    "CMAKE_CUDA_ARCHITECTURES": "architectures",
-    "CMAKE_BUILD_TYPE": "the Dockerfile, which builds Release",
-    "LLAMA_BUILD_NUMBER": "build",
-    "LLAMA_BUILD_COMMIT": "source.commit",
-}
-_CMAKE_OWN: Final = "CMAKE_"
 
 
 class Verdict(NamedTuple):
@@ -30,9 +22,6 @@ class Verdict(NamedTuple):
     warnings: tuple[Problem, ...]
 
 
-Found = Iterator[tuple[bool, Problem]]
-
-
 def judge(loaded: LoadedRecipe) -> Verdict:
     """Return everything that is wrong with a recipe, and everything doubtful."""
     found = [item for check in _CHECKS for item in check(loaded)]
@@ -40,6 +29,18 @@ def judge(loaded: LoadedRecipe) -> Verdict:
         tuple(problem for is_error, problem in found if is_error),
         tuple(problem for is_error, problem in found if not is_error),
     )
+
+
+def twins(recipes: Mapping[str, LoadedRecipe]) -> tuple[Problem, ...]:
+    """Return a problem for each recipe that makes the image of one before it."""
+    makers: dict[str, LoadedRecipe] = {}
+    found = []
+    for loaded in recipes.values():
+        first = makers.setdefault(loaded.recipe.image.partition("@")[0], loaded)
+        if first is not loaded:
+            message = f"{first.path} makes the image {loaded.recipe.image} too"
+            found.append(loaded.problem("image", message, "give one of them another tag"))
+    return tuple(found)
 
 
 def _tag(loaded: LoadedRecipe) -> Found:
@@ -88,33 +89,10 @@ def _bases(loaded: LoadedRecipe) -> Found:
         yield False, loaded.problem("cuda", message, "add base_digests")
 
 
-def _options(loaded: LoadedRecipe) -> Found:
-    recipe = loaded.recipe
-    table = option_table(recipe.engine, recipe.build)
-    if table is None:
-        return
-    for name in recipe.cmake:
-        field = f"cmake.{name}"
-        if name in _DERIVED:
-            yield True, loaded.problem(field, f"is set from {_DERIVED[name]}", "remove it")
-        elif name in table.retired:
-            use = table.retired[name]
-            message = f"is retired at {table.build} and " + (
-                f"was replaced by {use}" if use else "has no effect"
-            )
-            yield False, loaded.problem(field, message, f"write {use}" if use else "remove it")
-        elif not name.startswith(_CMAKE_OWN) and name not in table.names:
-            guess = nearest(name, sorted(table.names))
-            near = table.build if table.exact else f"{table.build}, the nearest build with a table"
-            hint = f"did you mean {guess}?" if guess else "remove it, or name the right build"
-            # A fork may have options of its own, so only a table of that very build is sure.
-            yield table.exact, loaded.problem(field, f"is no CMake option of {near}", hint)
-
-
 _CHECKS: Final[tuple[Callable[[LoadedRecipe], Found], ...]] = (
     _tag,
     _build,
     _commit,
     _bases,
-    _options,
+    *CHECKS,
 )

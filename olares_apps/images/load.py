@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePath
 from typing import Final
 
@@ -21,11 +21,12 @@ _NAME: Final = re.compile(r"[a-z0-9][a-z0-9-]*", re.ASCII)
 
 @dataclass(frozen=True, slots=True)
 class LoadedRecipe:
-    """A recipe with the file it came from."""
+    """A recipe with the file it came from; ``missing`` are patches that its workspace lacks."""
 
     recipe: ImageRecipe
     path: PurePath
     positions: Positions
+    missing: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -34,7 +35,8 @@ class LoadedRecipe:
 
     def problem(self, field: str, message: str, hint: str | None = None) -> Problem:
         """Return a problem of one field (dotted) with its line."""
-        spot = self.positions.nearest(field.split("."))
+        steps = [int(step) if step.isdecimal() else step for step in field.split(".")]
+        spot = self.positions.nearest(steps)
         return Problem(message, self.path, spot.line, spot.column, field=field, hint=hint)
 
 
@@ -62,7 +64,7 @@ def load_recipes(root: Path, folder: str) -> dict[str, LoadedRecipe]:
             problems.append(Problem(f"'{path.stem}' is no recipe name: a-z, 0-9, hyphens", path))
             continue
         try:
-            found[path.stem] = _read(file, path)
+            found[path.stem] = _read(root, path)
         except SpecError as error:
             problems += error.problems
     if problems:
@@ -80,15 +82,17 @@ def recipe_for(name: str, root: Path, folder: str) -> LoadedRecipe:
         raise UnknownName(
             "image recipe", name, sorted(path.stem for path in (root / folder).glob("*.yaml"))
         )
-    return _read(file, PurePath(file.relative_to(root).as_posix()))
+    return _read(root, PurePath(file.relative_to(root).as_posix()))
 
 
-def _read(file: Path, path: PurePath) -> LoadedRecipe:
+def _read(root: Path, path: PurePath) -> LoadedRecipe:
     try:
-        with file.open("rb") as stream:
-            return load_recipe(stream.read(MAX_BYTES + 1), path)
+        with (root / path).open("rb") as stream:
+            loaded = load_recipe(stream.read(MAX_BYTES + 1), path)
     except OSError as error:
         raise SpecError([Problem(f"cannot be read: {error.strerror}", path)]) from None
+    missing = (patch for patch in loaded.recipe.patches if not (root / patch).is_file())
+    return replace(loaded, missing=frozenset(missing))
 
 
 def recipe_called(name: str, recipes: Mapping[str, LoadedRecipe]) -> LoadedRecipe:

@@ -1,8 +1,8 @@
-"""The CMake options that a build knows, as data extracted from its source."""
+"""What a build can be asked for: its CMake options and programs, extracted from its source."""
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -17,14 +17,20 @@ __all__ = ["OptionTable", "option_table"]
 class OptionTable:
     """The options of one build: names, and retired names with what replaced them.
 
-    ``build`` is the build that the table was read from; ``exact`` is false when that is the
-    nearest one with a table, not the one asked for.
+    ``texts`` are the options that are no switches, ``refused`` the retired ones that stop the
+    build. ``programs`` are the targets that make a program, ``number`` counts the commits up to
+    this one. ``build`` is the build that the table was read from; ``exact`` is false when that is
+    the nearest one with a table, not the one asked for.
     """
 
     build: str
+    number: int
     names: frozenset[str]
+    texts: frozenset[str]
     retired: Mapping[str, str | None]
-    exact: bool
+    refused: frozenset[str]
+    programs: frozenset[str]
+    exact: bool = True
 
 
 def option_table(engine: str, build: str) -> OptionTable | None:
@@ -34,40 +40,49 @@ def option_table(engine: str, build: str) -> OptionTable | None:
     for an engine without tables and for any other build.
     """
     tables = _tables(engine)
+    if build in tables:
+        return tables[build]
     number, is_mainline = build_number(engine, build), True
     if number is None and build in known_builds(engine):
         # A fork has the options of the main line that it grew from, and perhaps some more.
         number, is_mainline = build_number(engine, load_build(engine, build).upstream), False
-    if number is None or not tables:
+    mainline = [table for name, table in tables.items() if build_number(engine, name) is not None]
+    if number is None or not mainline:
         return None
     # Of two neighbours with the same options, every build between them has these options too.
-    older = [item for item in tables if item.number <= number]
-    newer = [item for item in tables if item.number >= number]
-    between = bool(older and newer and older[-1].names == newer[0].names)
-    nearest = min(tables, key=lambda item: abs(item.number - number))
-    return OptionTable(nearest.build, nearest.names, nearest.retired, is_mainline and between)
+    older = [item for item in mainline if item.number <= number]
+    newer = [item for item in mainline if item.number >= number]
+    between = bool(older and newer and _offer(older[-1]) == _offer(newer[0]))
+    nearest = min(mainline, key=lambda item: abs(item.number - number))
+    return replace(nearest, exact=is_mainline and between)
 
 
-@dataclass(frozen=True, slots=True)
-class _Build:
-    build: str
-    number: int
-    names: frozenset[str]
-    retired: Mapping[str, str | None]
+def _offer(table: OptionTable) -> tuple[frozenset[str], frozenset[str]]:
+    return table.names, table.programs
 
 
 @cache
-def _tables(engine: str) -> tuple[_Build, ...]:
+def _tables(engine: str) -> Mapping[str, OptionTable]:
     source = files(__package__) / "data" / f"{engine}.json"
     if not source.is_file():
-        return ()
+        return {}
     rows: list[dict[str, Any]] = json.loads(source.read_text(encoding="utf-8"))["builds"]
     names: frozenset[str] = frozenset()
-    found: list[_Build] = []
+    programs: frozenset[str] = frozenset()
+    found: dict[str, OptionTable] = {}
     for row in rows:
         names = (names - frozenset(row["remove"])) | frozenset(row["add"])
-        number = build_number(engine, row["build"])
+        programs = (programs - frozenset(row["remove_programs"])) | frozenset(row["add_programs"])
+        number = row.get("number") or build_number(engine, row["build"])
         if number is None:
             raise ValueError(f"{source}: {row['build']} has no number")
-        found.append(_Build(row["build"], number, names, row["retired"]))
-    return tuple(found)
+        found[row["build"]] = OptionTable(
+            build=row["build"],
+            number=number,
+            names=names,
+            texts=frozenset(row["texts"]),
+            retired=row["retired"],
+            refused=frozenset(row["refused"]),
+            programs=programs,
+        )
+    return found

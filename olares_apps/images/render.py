@@ -7,6 +7,7 @@ from olares_apps.checks.images import parse_image
 from olares_apps.engines.flags.files import build_number
 from olares_apps.images.load import LoadedRecipe
 from olares_apps.images.model import ImageRecipe
+from olares_apps.images.options import option_table
 from olares_apps.render.templates import Templates
 
 __all__ = ["render_recipe"]
@@ -47,10 +48,17 @@ def _options(recipe: ImageRecipe) -> Mapping[str, str]:
         "CMAKE_BUILD_TYPE": "Release",
         "CMAKE_CUDA_ARCHITECTURES": recipe.cuda_architectures,
     }
-    number = build_number(recipe.engine, recipe.build)
-    if recipe.engine == "llamacpp" and number is not None:
+    number = _number(recipe)
+    if number is not None:
         derived |= {
             "LLAMA_BUILD_COMMIT": recipe.source.commit[:7],
             "LLAMA_BUILD_NUMBER": str(number),
         }
     return dict(sorted({**recipe.cmake, **derived}.items()))
+
+
+def _number(recipe: ImageRecipe) -> int | None:
+    """Return the number of commits of the build, None where it is not known for sure."""
+    known = build_number(recipe.engine, recipe.build)
+    table = option_table(recipe.engine, recipe.build)
+    return known or (table.number if table and table.build == recipe.build else None)

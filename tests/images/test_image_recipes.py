@@ -1,8 +1,10 @@
 """Image recipes: the files they give, read by BuildKit's own parser and by hadolint."""
 
 import json
+import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path, PurePath
 
 import pytest
@@ -14,6 +16,7 @@ from support.recipes import recipe as loaded
 from support.workspaces import build_workspace, good, olapps
 
 from olares_apps.errors import SpecError
+from olares_apps.images.bases import CUDA_RELEASES, architectures_of
 from olares_apps.images.judge import judge
 from olares_apps.images.load import load_recipe, load_recipes
 from olares_apps.images.options import option_table
@@ -23,6 +26,7 @@ from olares_apps.render.templates import load_templates
 dockerfile = pytest.importorskip("dockerfile", reason="BuildKit's parser has no wheel here")
 REPOSITORY = Path(__file__).parents[2]
 GOLDEN = Path(__file__).parent / "golden"
+PROGRAM = Path(sys.executable).with_name("olapps")
 HADOLINT = Path(sys.executable).with_name("hadolint")
 PATH = PurePath("images/demo.yaml")
 
@@ -67,8 +71,8 @@ def test_the_build_options_are_those_of_the_article() -> None:
         '"-DCMAKE_CUDA_ARCHITECTURES=120"',
         '"-DCMAKE_EXE_LINKER_FLAGS=-Wl,-rpath-link,/usr/local/cuda/lib64/stubs"',
         '"-DCMAKE_BUILD_TYPE=Release"',
-        '--branch "mtp-clean" "https://github.com/am17an/llama.cpp"',
-        "git checkout -q --detach f8c6b03",
+        '"https://github.com/am17an/llama.cpp" f8c6b03dad698152d0b98d786b80e47a9bc73d01',
+        '"-DLLAMA_BUILD_NUMBER=9026"',
         "--target llama-server",
     ):
         assert option in run
@@ -161,12 +165,12 @@ def test_a_good_recipe_has_nothing_to_complain_about() -> None:
             ("GGML_CUDA:", "GGML_CUDAA:"),
             0,
             "cmake.GGML_CUDAA",
-            "no CMake option of b9265",
+            "no CMake option of b9261",
             "GGML_CUDA?",
         ),
         (
             ("GGML_CUDA:", "LLAMA_CUBLAS:"),
-            1,
+            0,
             "cmake.LLAMA_CUBLAS",
             "replaced by GGML_CUDA",
             "GGML_CUDA",
@@ -176,9 +180,43 @@ def test_a_good_recipe_has_nothing_to_complain_about() -> None:
         (("b9260-0a2345f", "latest"), 0, "image", "says nothing", "b9260-0a2345f"),
         (("b9260-0a2345f", "b9260-fedcba9"), 0, "image", "names commit fedcba9", "tag"),
         (("build: b9260", "build: beelama"), 0, "build", "no flag table", "beellama?"),
+        (
+            ("GGML_CUDA:", "LLAMA_CUDA:"),
+            1,
+            "cmake.LLAMA_CUDA",
+            "replaced by GGML_CUDA",
+            "GGML_CUDA",
+        ),
         ((WHOLE, "ad27757"), 0, "build", "is build b9261, not b9260", "b9261"),
         ((WHOLE, "0a2345f"), 1, "source.commit", "short", "40"),
-        (("engine: llamacpp", "engine: other"), 1, "engine", "no flag tables", "checked"),
+        (("engine: llamacpp", "engine: vllm"), 0, "engine", "vllm is built otherwise", "finished"),
+        (('"ON"', '"OFF"'), 0, "cmake.GGML_CUDA", "is off", 'write "ON"'),
+        (('"ON"', '"0"'), 0, "cmake.GGML_CUDA", "is off", 'write "ON"'),
+        (('"ON"', '"banana"'), 0, "cmake.GGML_CUDA", "'banana' is neither ON nor OFF", '"ON"'),
+        (
+            ('  GGML_CUDA: "ON"', '  GGML_CUDA_NO_VMM: "x"'),
+            0,
+            "cmake.GGML_CUDA_NO_VMM",
+            "'x'",
+            "ON",
+        ),
+        (("GGML_CUDA:", "GGML_CUDA_FA:"), 0, "cmake", "GGML_CUDA is not set", "GGML_CUDA"),
+        (("13.1.0", "12.4.0"), 0, "architectures.1", "12.4 cannot compile for 12.0", "CUDA 12.8"),
+        (('"12.0"]', '"99.9"]'), 0, "architectures.1", "no compute capability 99.9", "12.0"),
+        (('"8.6", ', '"7.0", '), 0, "architectures.0", "no longer compiles for 7.0", "8.6"),
+        (("13.1.0", "12.7.0"), 0, "cuda", "no base images of CUDA 12.7", "12.8"),
+        (("13.1.0", "14.0.0"), 1, "cuda", "newer than what is known", "13.4"),
+        (('cuda: "', 'system: rockylinux9\ncuda: "'), 0, "system", "with dnf", "ubuntu22.04"),
+        (('cuda: "', 'system: ubuntu20.04\ncuda: "'), 0, "system", "3.16", "ubuntu24.04"),
+        (('cuda: "', 'system: ubunt22.04\ncuda: "'), 0, "system", "no base image", "ubuntu22.04?"),
+        (
+            ("[llama-server,", "[llama-servr,"),
+            0,
+            "targets.0",
+            "no program of b9261",
+            "llama-server?",
+        ),
+        (("llama-bench]", "llama-server]"), 0, "targets.1", "listed twice", "remove"),
     ],
 )
 def test_a_wrong_recipe_is_told_with_place_and_way_out(
@@ -190,19 +228,130 @@ def test_a_wrong_recipe_is_told_with_place_and_way_out(
     assert message in found[0].message
     assert hint in (found[0].hint or "")
     assert found[0].line is not None
-    assert field.rpartition(".")[2] in RECIPE.replace(*change).splitlines()[found[0].line - 1]
+    steps = [step for step in field.split(".") if not step.isdecimal()]
+    assert steps[-1] in RECIPE.replace(*change).splitlines()[found[0].line - 1]
 
 
 def test_an_option_of_a_build_without_a_table_is_only_a_warning() -> None:
-    recipe = loaded(("build: b9260", "build: buun"), ("GGML_CUDA:", "DFLASH_THING:"))
+    recipe = loaded(
+        ("build: b9260", "build: buun"),
+        ("cmake:\n", 'cmake:\n  DFLASH_THING: "ON"\n'),
+        ("llama-bench]", "llama-dflash]"),
+    )
     errors, warnings = judge(recipe)
     assert errors == ()
-    assert "nearest build with a table" in warnings[0].message
+    assert [warning.field for warning in warnings] == ["cmake.DFLASH_THING", "targets.1"]
+    assert all("nearest build with a table" in warning.message for warning in warnings)
+
+
+@pytest.mark.parametrize("name", ["llamacpp-mtp-master", "llamacpp-mtp-pr22673"])
+def test_a_shipped_recipe_names_a_whole_commit_of_a_build_whose_own_options_are_known(
+    name: str,
+) -> None:
+    recipe = load_recipes(REPOSITORY, "images")[name]
+    assert recipe.recipe.source.is_whole
+    table = option_table("llamacpp", recipe.recipe.build)
+    assert table is not None
+    assert (table.build, table.exact) == (recipe.recipe.build, True)
+    assert judge(recipe).errors == ()
+    # What is left open is that the base images are named by tag.
+    assert [warning.field for warning in judge(recipe).warnings] == ["cuda"]
+    wrong = recipe.recipe.model_copy(update={"cmake": {"GGML_CUDA": "ON", "GGML_CUDA_NOVMM": "ON"}})
+    (error,) = judge(replace(recipe, recipe=wrong)).errors
+    assert f"no CMake option of {recipe.recipe.build}" in error.message
+
+
+def test_options_with_a_value_take_any_text() -> None:
+    change = ("cmake:\n", 'cmake:\n  GGML_CUDA_COMPRESSION_MODE: "speed"\n')
+    assert judge(loaded(change)) == ((), ())
+
+
+def test_every_release_compiles_for_what_the_next_one_adds_to_or_drops() -> None:
+    assert "12.0" not in architectures_of((12, 6))
+    assert {"12.0", "12.0a"} <= set(architectures_of((12, 8)))
+    assert "12.0f" not in architectures_of((12, 8))
+    assert {"5.0", "7.2", "12.1f"} <= set(architectures_of((12, 9)))
+    assert architectures_of((13, 0))[0] == "7.5"
+    for release in CUDA_RELEASES:
+        found = architectures_of(release)
+        assert found == sorted(found, key=lambda name: (float(name.rstrip("af")), name))
+        assert {"7.5", "8.0", "8.6", "8.9", "9.0"} <= set(found)
+
+
+@pytest.mark.parametrize(
+    ("change", "line"),
+    [
+        (("targets:", "patches: [images/nope.patch]\ntargets:"), "15: patches.0: there is no file"),
+        (('"ON"', '"OFF"'), "14: cmake.GGML_CUDA: "),
+        (("13.1.0", "12.4.0"), "12: architectures.1: "),
+        (('cuda: "', 'system: rockylinux9\ncuda: "'), "8: system: "),
+        (("[llama-server,", "[llama-servr,"), "15: targets.0: "),
+        (("engine: llamacpp", "engine: vllm"), "2: engine: "),
+    ],
+)
+def test_a_recipe_that_cannot_be_built_writes_nothing(
+    tmp_path: Path, change: tuple[str, str], line: str
+) -> None:
+    root = build_workspace(tmp_path)
+    (root / "images").mkdir()
+    (root / "images/fine.yaml").write_text(RECIPE.replace("demo/llama", "demo/other"))
+    assert change[0] in RECIPE
+    (root / "images/demo.yaml").write_text(RECIPE.replace(*change))
+    outcome = olapps("image", "render", cwd=root)
+    assert outcome.code == 1
+    assert f"images/demo.yaml:{line}" in outcome.err
+    assert sorted(p.name for p in (root / "images").iterdir()) == ["demo.yaml", "fine.yaml"]
+    assert not (root / ".github").exists()
+
+
+def test_two_recipes_never_make_one_image(tmp_path: Path) -> None:
+    root = build_workspace(tmp_path)
+    (root / "images").mkdir()
+    for name in ("first", "second"):
+        (root / f"images/{name}.yaml").write_text(RECIPE)
+    outcome = olapps("image", "render", "first", cwd=root)
+    assert outcome.code == 1
+    assert "images/second.yaml:1: image: images/first.yaml makes the image" in outcome.err
+    assert not (root / ".github").exists()
+
+
+def test_a_patch_of_the_workspace_is_found(tmp_path: Path) -> None:
+    root = build_workspace(tmp_path)
+    (root / "images").mkdir()
+    (root / "images/one.patch").write_text("a patch\n")
+    change = ("targets:", "patches: [images/one.patch]\ntargets:")
+    (root / "images/demo.yaml").write_text(RECIPE.replace(*change))
+    good("image", "render", cwd=root)
+    assert "images/one.patch" in (root / "images/demo.Dockerfile").read_text()
+
+
+def test_the_same_bytes_come_out_of_every_process(tmp_path: Path) -> None:
+    made = []
+    for seed in ("1", "2", "3"):
+        folder = tmp_path / seed
+        subprocess.run(
+            [PROGRAM, "image", "render", "--out", folder],
+            cwd=REPOSITORY,
+            env={**os.environ, "PYTHONHASHSEED": seed},
+            check=True,
+            capture_output=True,
+        )
+        files = sorted(path for path in folder.rglob("*") if path.is_file())
+        made.append({path.relative_to(folder): path.read_bytes() for path in files})
+    assert len(made[0]) == 4
+    assert made[0] == made[1] == made[2]
 
 
 @pytest.mark.parametrize(
     ("build", "exact", "has_ui"),
-    [("b9101", True, False), ("b9260", True, True), ("b9200", False, True), ("b9999", False, True)],
+    [
+        ("pr22673", True, False),
+        ("b9101", True, False),
+        ("b9260", True, True),
+        ("b9261", True, True),
+        ("b9200", False, True),
+        ("b9999", False, True),
+    ],
 )
 def test_the_options_of_a_build_come_from_the_nearest_source(
     build: str, exact: bool, has_ui: bool

@@ -27,12 +27,12 @@ def command(
 ) -> None:
     """Write the Dockerfile and the build workflow of image recipes; all without a NAME.
 
-    A NAME is a recipe or the image that it makes. A recipe with an error, such as a CMake option
-    that the build does not have, writes nothing.
+    A NAME is a recipe or the image that it makes. While any of them has an error, such as a CMake
+    option that the build does not have, nothing is written.
     """
     from olares_apps.cli.stores import workspace_root
     from olares_apps.errors import CheckFailed, SpecError
-    from olares_apps.images.judge import judge
+    from olares_apps.images.judge import judge, twins
     from olares_apps.images.load import load_recipes, recipe_called
     from olares_apps.images.render import render_recipe
     from olares_apps.render.folder import write_file
@@ -47,6 +47,7 @@ def command(
     for problem in [problem for verdict in verdicts for problem in verdict.warnings]:
         out.note(f"warning: {problem}")
     errors = [problem for verdict in verdicts for problem in verdict.errors]
+    errors += twins(recipes)
     if errors:
         raise SpecError(errors)
     templates = load_templates(top / folders.templates)

@@ -10,8 +10,9 @@ RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends build-essential ca-certificates cmake git ninja-build \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-RUN git clone -q "https://github.com/ggml-org/llama.cpp" . \
-    && git checkout -q --detach ad27757
+RUN git init -q . \
+    && git fetch -q --depth 1 "https://github.com/ggml-org/llama.cpp" ad277572619fcfb6ddd38f4c6437283a4b2b8636 \
+    && git checkout -q --detach FETCH_HEAD
 RUN cmake -S . -B build -G Ninja \
       "-DCMAKE_BUILD_TYPE=Release" \
       "-DCMAKE_CUDA_ARCHITECTURES=120" \
@@ -40,7 +41,7 @@ RUN apt-get update \
 COPY --from=build /out/ /app/
 ENV LD_LIBRARY_PATH=/app:/usr/local/cuda/lib64
 LABEL org.opencontainers.image.source="https://github.com/ggml-org/llama.cpp" \
-      org.opencontainers.image.revision="ad27757" \
+      org.opencontainers.image.revision="ad277572619fcfb6ddd38f4c6437283a4b2b8636" \
       org.opencontainers.image.version="b9261" \
       org.opencontainers.image.licenses="MIT"
 WORKDIR /app

@@ -10,14 +10,17 @@ RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install -y --no-install-recommends build-essential ca-certificates cmake git ninja-build \
     && rm -rf /var/lib/apt/lists/*
 WORKDIR /src
-RUN git clone -q --branch "mtp-clean" "https://github.com/am17an/llama.cpp" . \
-    && git checkout -q --detach f8c6b03
+RUN git init -q . \
+    && git fetch -q --depth 1 "https://github.com/am17an/llama.cpp" f8c6b03dad698152d0b98d786b80e47a9bc73d01 \
+    && git checkout -q --detach FETCH_HEAD
 RUN cmake -S . -B build -G Ninja \
       "-DCMAKE_BUILD_TYPE=Release" \
       "-DCMAKE_CUDA_ARCHITECTURES=120" \
       "-DCMAKE_EXE_LINKER_FLAGS=-Wl,-rpath-link,/usr/local/cuda/lib64/stubs" \
       "-DGGML_CUDA=ON" \
-      "-DGGML_CUDA_NO_VMM=ON"
+      "-DGGML_CUDA_NO_VMM=ON" \
+      "-DLLAMA_BUILD_COMMIT=f8c6b03" \
+      "-DLLAMA_BUILD_NUMBER=9026"
 
 ARG JOBS
 RUN cmake --build build --parallel "${JOBS:-$(nproc)}" --target llama-server
@@ -36,7 +39,7 @@ RUN apt-get update \
 COPY --from=build /out/ /app/
 ENV LD_LIBRARY_PATH=/app:/usr/local/cuda/lib64
 LABEL org.opencontainers.image.source="https://github.com/am17an/llama.cpp" \
-      org.opencontainers.image.revision="f8c6b03" \
+      org.opencontainers.image.revision="f8c6b03dad698152d0b98d786b80e47a9bc73d01" \
       org.opencontainers.image.version="pr22673" \
       org.opencontainers.image.licenses="MIT"
 WORKDIR /app
