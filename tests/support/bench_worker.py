@@ -4,6 +4,7 @@ The old kind has catalogue and archives inside its bundle (market_worker/bench/o
 Markdown tables. CPU is the time of the workerd process per answer, less that of an answer of a
 Worker that does nothing. The new Worker is measured twice: with R2 as it is simulated inside the
 same process, and with one that remembers, since on Cloudflare R2 is another machine's work.
+The last table is a publish of one app in a market whose apps have pages: what goes over the wire.
 Run by hand: `PYTHONPATH=tests python -m support.bench_worker`.
 """
 
@@ -25,7 +26,8 @@ from typing import Any
 
 import httpx
 from support.conformance import pack
-from support.market import MemoryStore, build_candidate, hands
+from support.market import Clock, MemoryStore, build_candidate, hands
+from support.pages import build_page_candidate
 from support.worker import FOLDER, Worker, build_bundle, run_tool, seed
 
 from olares_apps.market.answers import Answers
@@ -60,6 +62,46 @@ def build_market(apps: int) -> tuple[MemoryStore, int]:
     publish(store, [candidate(0, "1.0.2")], publisher="bench", hands=made)
     added = sum(len(data) for key, data in store.objects.items() if key not in before)
     return store, added + len(store.head or b"")
+
+
+@dataclass
+class Traffic:
+    """What one publish sends and reads: bytes of the bodies, and requests."""
+
+    requests: int = 0
+    written: int = 0
+    sent: int = 0
+    revision: int = 0
+    read: int = 0
+
+    def __call__(self, response: httpx.Response) -> None:
+        """Add one exchange."""
+        self.requests += 1
+        self.read += len(response.read())
+        if response.request.method == "PUT":
+            size = len(response.request.content)
+            self.written, self.sent = self.written + 1, self.sent + size
+            self.revision += size if "/revisions/" in response.request.url.path else 0
+
+
+def publish_one(work: Path, bundle: Path, apps: int) -> str:
+    """Publish one app into a market of ``apps`` with pages, and return a row of what it took."""
+    store, clock, traffic = MemoryStore(), Clock(), Traffic()
+    pages = [build_page_candidate(f"demo{n}") for n in range(apps)]
+    publish(store, pages, publisher="bench", hands=hands(clock))
+    fill(work / "published", work / "pages.json", store)
+    update = [build_page_candidate("demo7", "1.0.2", image="b2")]
+    with started(bundle, work / "published") as (worker, _):
+        client = httpx.Client(timeout=60, event_hooks={"response": [traffic]})
+        publish(worker.store(client=client), update, publisher="bench", hands=hands(clock))
+        client.close()
+    before = dict(store.objects)
+    publish(store, update, publisher="bench", hands=hands(clock))
+    new = [data for key, data in store.objects.items() if key not in before]
+    whole, packed = (sum(map(len, each)) for each in (new, map(gzip.compress, new)))
+    sizes = (whole, packed, traffic.sent, traffic.revision, traffic.read)
+    shown = " | ".join(f"{size / 1024:,.0f}" for size in sizes)
+    return f"| {apps:,} | {traffic.written} | {shown} | {traffic.requests} |"
 
 
 def old_market(store: MemoryStore) -> dict[str, Any]:
@@ -138,10 +180,21 @@ def main() -> int:
         print(f"| apps | route | {columns} |")
         print("|---|---|---|---|---|---|---|")
         notes = [one_size(work / str(apps), bundle, apps, floor) for apps in SIZES]
+        published = [publish_one(work / str(apps), bundle, apps) for apps in SIZES]
     print("\n| apps | | start, s | bundle, KiB | gzip, KiB | upload of one app, KiB |")
     print("|---|---|---|---|---|---|")
     print("\n".join(notes))
+    print("\n| apps | writes | whole, KiB | packed | sent | of it the revision | read | requests |")
+    print("|---|---|---|---|---|---|---|---|")
+    print("\n".join(published))
     return 0
+
+
+def fill(state: Path, record: Path, store: MemoryStore) -> None:
+    """Put a market into the state of a Worker to be started."""
+    objects = {key: pack(data) for key, data in store.objects.items()}
+    record.write_text(json.dumps({"head": (store.head or b"").decode(), "objects": objects}))
+    seed(state, record)
 
 
 def one_size(work: Path, bundle: Path, apps: int, floor: Figures) -> str:
@@ -149,10 +202,7 @@ def one_size(work: Path, bundle: Path, apps: int, floor: Figures) -> str:
     work.mkdir()
     store, upload = build_market(apps)
     old = old_market(store)
-    record = work / "record.json"
-    objects = {key: pack(data) for key, data in store.objects.items()}
-    record.write_text(json.dumps({"head": (store.head or b"").decode(), "objects": objects}))
-    seed(work / "new", record)
+    fill(work / "new", work / "record.json", store)
     for name in ("old.ts", "tsconfig.json"):
         source = FOLDER / "bench" / name
         if source.is_file():
