@@ -12,6 +12,7 @@ from typing import Any, Final
 
 from olares_apps.market import conformance, wire
 from olares_apps.market.catalogue import ANY, NONE, View, set_names, view
+from olares_apps.market.documents import RANKED
 from olares_apps.market.entries import archive_name
 from olares_apps.market.faults import Fault, Loss
 from olares_apps.market.front_page import ALL
@@ -87,7 +88,8 @@ def _check_front_page(seen: View, data: Json) -> Iterator[Fault]:
             )
     names = [offer.name for offer in seen.newest_first]
     ranks = [(item["appId"], item["rank"]) for item in data["tops"]]
-    if data["latest"] != names or ranks != [(name, i) for i, name in enumerate(names, start=1)]:
+    tops = enumerate(names[:RANKED], start=1)
+    if data["latest"] != names or ranks != [(name, rank) for rank, name in tops]:
         yield Fault(
             "/info: data.latest and tops", "are not newest first, ranked from 1", Loss.FIELD
         )

@@ -6,15 +6,17 @@ for all releases of a generation, and serving it is a lookup.
 """
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Final
 
 from olares_apps.market import canonical
 from olares_apps.market.catalogue import Offer, View
 from olares_apps.market.front_page import front_page
 
-__all__ = ["details_index", "hash_document", "info_data", "info_document"]
+__all__ = ["RANKED", "details_index", "hash_document", "info_data", "info_document"]
 
 Json = dict[str, Any]
+RANKED: Final = 100
+"""Apps that have a rank; a rank of each would change almost everywhere with one publish."""
 
 
 def hash_document(view: View, digest: str) -> Json:
@@ -31,13 +33,15 @@ def info_data(view: View, *, stamps: bool) -> Json:
     """Return the ``data`` block of ``/info``.
 
     ``latest`` and ``tops`` hold app names: the device's front page looks them up by name.
-    Both are ordered by time of publishing, newest first, ties by name.
+    Both are ordered by time of publishing, newest first, ties by name; the first `RANKED` are
+    tops.
     """
     newest = [offer.name for offer in view.newest_first]
+    tops = newest[:RANKED]
     return {
         "apps": {offer.app.id: _summary(offer, stamps) for offer in view.offers},
         "latest": newest,
-        "tops": [{"appId": name, "rank": rank} for rank, name in enumerate(newest, start=1)],
+        "tops": [{"appId": name, "rank": rank} for rank, name in enumerate(tops, start=1)],
         **front_page(view, stamps=stamps),
     }
 

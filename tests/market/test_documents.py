@@ -228,6 +228,23 @@ def test_latest_and_tops_follow_the_time_of_publishing_with_ties_by_name() -> No
     ]
 
 
+def test_the_newest_hundred_apps_have_a_rank() -> None:
+    prepared = _market(build_candidate("demoalpha", generations=(OLD,)))
+    (entry,) = prepared.revision.apps.values()
+    apps = {
+        f"demo{n}": replace(
+            entry, id=f"{n:08x}", current={OLD: replace(entry.current[OLD], published=n)}
+        )
+        for n in range(130)
+    }
+    many = prepare(replace(prepared.revision, apps=apps))
+    data = _answer(many, f"{OLD}/info.json")["data"]
+    assert len(data["latest"]) == 130
+    assert [(top["appId"], top["rank"]) for top in data["tops"]] == [
+        (f"demo{129 - n}", n + 1) for n in range(100)
+    ]
+
+
 def test_a_long_category_features_its_newest_twelve_apps() -> None:
     store = MemoryStore()
     publish(
