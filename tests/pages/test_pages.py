@@ -11,7 +11,7 @@ from html.parser import HTMLParser
 
 import pytest
 from support.market import NEW, OLD, Clock, MemoryStore, build_candidate, hands
-from support.pages import build_facts, build_page_candidate, build_row
+from support.pages import CONDITIONS, build_facts, build_page_candidate, build_row
 from support.workspaces import DEMO, PNG, build_workspace, good
 
 from olares_apps.market import canonical, objects
@@ -165,6 +165,34 @@ def test_hostile_text_is_text_everywhere(clock):
     publish(store, [build_page_candidate(facts=facts)], publisher="p", hands=hands(clock))
     for path in ("/", "/leaderboard", "/apps/demoalpha"):
         assert HOSTILE in text_of(get(store, path))
+
+
+def test_what_is_unknown_of_a_speed_is_said_and_what_differs_too(clock):
+    store = MemoryStore()
+    unknown = replace(CONDITIONS, warmup=None)
+    first = build_row(tps="90", conditions=unknown, settings={"drafted-tokens": "8"})
+    bare = {"ctx": None, "image": None, "model_file": None, "runs": None}
+    second = build_row(tps="80", conditions=unknown, settings={"drafted-tokens": HOSTILE}, **bare)
+    for name, rows in {"demoalpha": (second,), "demobravo": (first, second)}.items():
+        facts = build_facts(name, bench=tuple(row.to_json() for row in rows), ctx=None)
+        candidate = build_page_candidate(name, facts=facts)
+        publish(store, [candidate], publisher="p", hands=hands(clock))
+    board, page = (text_of(get(store, path)) for path in ("/leaderboard", "/apps/demobravo"))
+    assert "Warm-up: not recorded." in board
+    assert f"drafted tokens: {HOSTILE}" in board
+    for name in ("configured context", "image", "file", "runs"):
+        assert f"{name}: not recorded" in board
+    assert "drafted tokens: 8" in page
+    assert "Speed at" not in text_of(get(store, "/apps/demoalpha"))
+    assert "tokens/s at" not in text_of(get(store, "/"))
+
+
+def test_a_speed_stored_before_settings_were_known_is_read(clock):
+    old = {key: value for key, value in build_row().to_json().items() if key != "settings"}
+    store = MemoryStore()
+    facts = build_facts(bench=(old,))
+    publish(store, [build_page_candidate(facts=facts)], publisher="p", hands=hands(clock))
+    assert "100.5" in text_of(get(store, "/leaderboard"))
 
 
 def test_a_later_publisher_needs_nothing_of_the_apps_of_others(store, clock):
