@@ -127,6 +127,7 @@ def _record(record: BenchRecord) -> dict[str, object]:
         "hardware": record.hardware,
         "image": record.image,
         "model_file": record.model_file,
+        "settings": " ".join(f"{k}={v}" for k, v in sorted(record.settings.items())) or None,
     }
 
 

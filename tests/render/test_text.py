@@ -77,6 +77,24 @@ def test_measured_speeds_stand_in_a_table_with_their_protocol() -> None:
     assert "Measured speed" not in page({})["fullDescription"]
 
 
+def test_a_table_of_speeds_says_where_its_runs_were_unlike() -> None:
+    first, second = BENCH
+    first = first | {"settings": {"drafted-tokens": 3}}
+    same = page({"bench": [first, second | {"settings": {"drafted-tokens": 3}}]})
+    assert "| accepted drafts |\n|---|---|---|---|\n" in same["fullDescription"]
+    other = second | {"image": None, "ctx": None}
+    text = page({"bench": [first, other]})["fullDescription"]
+    assert "| accepted drafts | image | settings |\n|---|---|---|---|---|---|\n" in text
+    assert "| 86.6 % | `docker.io/o/n:b9254` | `drafted-tokens=3` |" in text
+    assert "| not recorded | 245.71 | - | - | not recorded | not recorded |" in text
+    assert (
+        "| 未记录 | 245.71 | - | - | 未记录 | 未记录 |"
+        in page({"bench": [first, other], "locales.zh-CN": {"summary": "演示。"}}, "zh-CN")[
+            "fullDescription"
+        ]
+    )
+
+
 def test_the_short_description_is_the_specs_own_sentence() -> None:
     assert page({})["description"] == "Qwen3.6 35B-A3B with 262K context on your own device."
 
