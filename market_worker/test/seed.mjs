@@ -16,7 +16,11 @@ const market = new Miniflare({
   defaultPersistRoot: persist,
 });
 const bucket = await market.getR2Bucket("MARKET");
-for (const [key, data] of Object.entries({ ...objects, "head.json": head })) {
-  await bucket.put(key, typeof data === "string" ? data : Uint8Array.from(Buffer.from(data.base64, "base64")));
+const bytes = (data) => (typeof data === "string" ? data : Uint8Array.from(Buffer.from(data.base64, "base64")));
+const all = Object.entries({ ...objects, "head.json": head });
+const AT_ONCE = 64;
+for (let start = 0; start < all.length; start += AT_ONCE) {
+  const some = all.slice(start, start + AT_ONCE);
+  await Promise.all(some.map(([key, data]) => bucket.put(key, bytes(data))));
 }
 await market.dispose();

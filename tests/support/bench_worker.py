@@ -181,7 +181,7 @@ def main() -> int:
         print("|---|---|---|---|---|---|---|")
         notes = [one_size(work / str(apps), bundle, apps, floor) for apps in SIZES]
         published = [publish_one(work / str(apps), bundle, apps) for apps in SIZES]
-    print("\n| apps | | start, s | bundle, KiB | gzip, KiB | upload of one app, KiB |")
+    print("\n| apps | | start, s | bundle, KiB | gzip, KiB | written for one app, KiB |")
     print("|---|---|---|---|---|---|")
     print("\n".join(notes))
     print("\n| apps | writes | whole, KiB | packed | sent | of it the revision | read | requests |")
