@@ -1,5 +1,6 @@
 """What replaces an object goes as a difference from it, where server, base and size allow it."""
 
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,7 +15,7 @@ from olares_apps.errors import MarketError
 from olares_apps.market import objects
 from olares_apps.market.canonical import digest
 from olares_apps.market.commit import read_state
-from olares_apps.market.differences import MEDIA_TYPE
+from olares_apps.market.differences import MEDIA_TYPE, difference
 from olares_apps.market.dir_store import DirStore
 from olares_apps.market.http_store import HttpStore, Patience
 from olares_apps.market.mirror import mirror
@@ -177,6 +178,25 @@ def test_a_publish_of_one_app_sends_differences_from_the_live_revision(
         assert list(remote.list(prefix)) == keys
         assert all(remote.get(key) == folder.get(key) for key in keys if str(live) not in key)
     assert verify(remote).problems == []
+
+
+def test_a_difference_that_was_cut_on_its_way_is_no_object(worker: Worker) -> None:
+    worker.store().put_if_absent(OLD_KEY, OLD)
+    steps = difference(OLD, NEW)
+    assert steps is not None
+    lines = [f"PUT /api/publish/v1/objects/{NEW_KEY} HTTP/1.1", "Host: market.example"]
+    headers = worker.bearer() | {"Content-Type": MEDIA_TYPE, "X-Base": OLD_KEY}
+    lines += [f"{name}: {text}" for name, text in headers.items()]
+    lines += [f"Content-Length: {len(steps)}", "", ""]
+    with socket.create_connection(("127.0.0.1", worker.port), timeout=60) as connection:
+        connection.sendall("\r\n".join(lines).encode() + steps[: len(steps) // 2])
+    assert not worker.store().exists(NEW_KEY)
+    log = _Log()
+    store = _logged(worker, log)
+    assert store.get(OLD_KEY) == OLD
+    assert store.put_if_absent(NEW_KEY, NEW) is True
+    assert log.differences == [201]
+    assert worker.store().get(NEW_KEY) == NEW
 
 
 def test_a_base_that_was_collected_meanwhile_costs_a_publish_nothing(worker: Worker) -> None:
