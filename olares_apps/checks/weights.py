@@ -7,7 +7,7 @@ from typing import Final
 
 from olares_apps.checks.launch import Server
 
-__all__ = ["Weights", "least_weights", "on_gpu"]
+__all__ = ["ALL_LAYERS", "Weights", "least_weights", "on_gpu"]
 
 # Parameters in billions; A3B and E4B are active or effective ones, 8x7B a product: not these.
 _PARAMETERS: Final = re.compile(r"(?<![A-Za-z0-9.])(\d{1,4}(?:\.\d{1,2})?)[Bb](?![A-Za-z0-9])")
@@ -25,8 +25,10 @@ _NAMED_BITS: Final = {
 }
 _OFFLOADS: Final = (
     *("--n-cpu-moe", "--cpu-moe", "--override-tensor", "--cpu-offload-gb", "--tensor-split"),
+    *("--spec-draft-n-cpu-moe", "--spec-draft-cpu-moe", "--spec-draft-override-tensor"),
 )
-_ALL_LAYERS: Final = 99
+ALL_LAYERS: Final = 99
+"""Number of layers on the GPU that means all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,14 @@ def least_weights(names: Iterable[str]) -> Weights | None:
 
 def on_gpu(server: Server) -> bool:
     """Say whether all weights of a server's model are meant to lie on the GPU."""
-    if server.parsed is None or any(server.parsed.is_on(flag) for flag in _OFFLOADS):
+    if server.parsed is None or any(_is_on(server, flag) for flag in _OFFLOADS):
         return False
     layers = server.number("--n-gpu-layers")
-    return layers is None or layers >= _ALL_LAYERS
+    return layers is None or layers >= ALL_LAYERS
+
+
+def _is_on(server: Server, flag: str) -> bool:
+    """Say whether a flag is given, on the command line or by its variable."""
+    return server.parsed is not None and (
+        server.parsed.is_on(flag) or server.value(flag) is not None
+    )

@@ -49,6 +49,14 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     ),
     # GPU and runtime
     "gpu-share-exceeds-card": Mutation(vllm_chart, swap(DEPLOYMENT, '"0.90"', '"0.99"')),
+    "weights-exceed-budget": Mutation(
+        vllm_chart,
+        swaps(
+            (DEPLOYMENT, "Demo-4bit", "Demo-13B-AWQ"),
+            (DEPLOYMENT, '"0.90"', '"0.20"'),
+            (MANIFEST, "requiredDisk: 1Gi", "requiredDisk: 8Gi"),
+        ),
+    ),
     "gpu-count": Mutation(vllm_chart, vllm_arguments("--tensor-parallel-size", "2")),
     "gpu-annotation": Mutation(
         flagship, drop(DEPLOYMENT, "applications.app.bytetrade.io/gpu-inject")

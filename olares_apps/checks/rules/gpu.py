@@ -14,7 +14,7 @@ from olares_apps.findings import Severity
 from olares_apps.lock.measured_memory import matching_figure
 from olares_apps.lock.need import known_need
 
-__all__ = ["rules"]
+__all__ = ["declared_gpu_memory", "rules"]
 
 rules = RuleBook(Group.RUNTIME)
 
@@ -26,7 +26,7 @@ _GB: Final = 10**9
 _HEADROOM: Final = 0.97
 
 
-def _declared(context: ChartContext) -> list[tuple[tuple[str | int, ...], int, str]]:
+def declared_gpu_memory(context: ChartContext) -> list[tuple[tuple[str | int, ...], int, str]]:
     """Return path, bytes and text of every declared GPU memory requirement."""
     found: list[tuple[tuple[str | int, ...], Any]] = [
         (("spec", "requiredGpu"), dig(context.manifest, "spec", "requiredGpu"))
@@ -57,7 +57,7 @@ def _gpu_workloads(context: ChartContext) -> list[Workload]:
     "app-service handler_webhook.go",
 )
 def _annotation(context: ChartContext) -> Iterator[Found]:
-    if not _declared(context) or not context.is_whole:
+    if not declared_gpu_memory(context) or not context.is_whole:
         return
     items = [item for item in context.workloads if item.is_scaled]
     if any(_ANNOTATION in item.annotations for item in items) or _by_hand(items):
@@ -158,7 +158,7 @@ def _headroom(context: ChartContext) -> Iterator[Found]:
     profile = context.profile
     if profile is None:
         return
-    for path, amount, text in _declared(context):
+    for path, amount, text in declared_gpu_memory(context):
         if profile.usable_bytes * _HEADROOM < amount <= profile.reported_bytes:
             yield context.in_manifest(
                 f"required GPU memory {text} is near the card's {_gib(profile.usable_bytes)} GiB "
@@ -178,7 +178,7 @@ def _exceeds(context: ChartContext) -> Iterator[Found]:
     profile = context.profile
     if profile is None:
         return
-    for path, amount, text in _declared(context):
+    for path, amount, text in declared_gpu_memory(context):
         if amount > profile.reported_bytes:
             yield context.in_manifest(
                 f"required GPU memory {text} > card {profile.gpu_memory_reported_mib} MiB "
@@ -220,7 +220,7 @@ def _understated(context: ChartContext) -> Iterator[Found]:
     amount, parts = need
     # A need above the card is told by model-fits; no manifest can ask for more than there is.
     most = context.profile.usable_bytes if context.profile else amount
-    for path, declared, text in _declared(context):
+    for path, declared, text in declared_gpu_memory(context):
         if declared + _GIB // 2 < min(amount, most):
             whole = -(-amount // _GIB)
             # The manifests of the generations have other names for what the spec calls so.
@@ -247,7 +247,7 @@ def _below_weights(context: ChartContext) -> Iterator[Found]:
         return
     names = [name for s in context.servers if on_gpu(s) for name in s.model_names]
     weights = least_weights(names)
-    for path, declared, text in _declared(context) if weights else ():
+    for path, declared, text in declared_gpu_memory(context) if weights else ():
         if weights and declared + _GIB // 2 < weights.least:
             yield context.in_manifest(
                 f"{path[-1]} {text} is below the weights of {weights.name}, "
@@ -273,11 +273,18 @@ def _need(context: ChartContext) -> tuple[int, str] | None:
         gigabytes = sum(part.gb for part in stated)
         listed = " + ".join(f"{part.part} {part.gb:g} GB" for part in stated)
         return round(gigabytes * _GB), listed
+    roles = ("target", "drafter")
     sizes = [
         (file.role, file.size or round((file.size_gb or 0) * _GB))
         for file in spec.model.files
-        if file.role in ("target", "drafter")
+        if file.role in roles
     ]
+    if spec.resources.gpu_memory:  # a computed one follows from the server's share of the card
+        sizes += [
+            (repo.role, round((repo.size_gb or 0) * _GB))
+            for repo in spec.model.repos
+            if repo.role in roles
+        ]
     total: int = sum(amount for _, amount in sizes)
     if not total or not context.servers:
         return None
