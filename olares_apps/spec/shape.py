@@ -17,10 +17,15 @@ __all__ = ["Place", "partial", "place_at"]
 
 
 class Place:
-    """A place of a file: what may stand there, and the field when it is one of a model."""
+    """A place of a file: what may stand there, and the field when it is one of a model.
 
-    def __init__(self, annotation: Any, field: FieldInfo | None = None) -> None:
-        self.annotation, self.field = annotation, field
+    ``element`` is what a list or a mapping holds there, with its limits.
+    """
+
+    def __init__(
+        self, annotation: Any, field: FieldInfo | None = None, element: Any = None
+    ) -> None:
+        self.annotation, self.field, self.element = annotation, field, element
 
     @property
     def description(self) -> str:
@@ -35,10 +40,11 @@ class Place:
 
     @cached_property
     def _schema(self) -> Mapping[str, Any]:
-        if not self.field:
+        if not self.field and self.element is None:
             return {}
-        schema = _adapter(self.field).json_schema()
-        variants: list[Mapping[str, Any]] = schema.get("anyOf", [schema])
+        adapter = _adapter(self.field) if self.field else TypeAdapter(self.element)
+        schema = adapter.json_schema()
+        variants: list[Mapping[str, Any]] = schema.get("anyOf") or schema.get("oneOf") or [schema]
         return next(item for item in variants if item.get("type") != "null")
 
     @property
@@ -101,7 +107,7 @@ def place_at(model: type[BaseModel], path: tuple[str | int, ...], data: object) 
         field = _fields(chosen).get(str(step)) if is_model else None
         current = field.annotation if field else None if is_model else _element(chosen)
         data = _child(data, step)
-    return Place(_choose(current, data) or current, field)
+    return Place(_choose(current, data) or current, field, None if field else current)
 
 
 ModelT = TypeVar("ModelT", bound=BaseModel)

@@ -106,10 +106,22 @@ def test_impossible_numbers_are_one_finding_each_with_its_line(name: str) -> Non
         # An object of free keys is told once, whatever number of it is wrong.
         told = [problem.field or "" for problem in caught.value.problems]
         assert all(problem.line for problem in caught.value.problems)
+        assert not [p for p in caught.value.problems if p.message.endswith("allowed: ")]
         assert len(told) == len(set(told))
         for where in places:
             steps = [".".join(map(str, where[:end])) for end in range(1, len(where) + 1)]
             assert sum(step in told for step in steps) == 1, (value, where)
+
+
+def test_an_impossible_number_of_a_variant_is_a_finding_with_its_line() -> None:
+    found = [(name, where) for name, where in kinds() if where[0] == "variants"]
+    assert found
+    for name, where in found:
+        for value in NEVER:
+            with pytest.raises(SpecError) as caught:
+                load(written(name, [where], value))
+            (problem,) = caught.value.problems
+            assert problem.line
 
 
 @pytest.mark.parametrize(("name", "where"), kinds(), ids=lambda item: str(item)[:60])
