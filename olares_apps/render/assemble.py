@@ -15,6 +15,7 @@ from olares_apps.lock.need import gpu_need
 from olares_apps.render import manifest as manifests
 from olares_apps.render import platform, resources
 from olares_apps.render.chart import ChartTree, Publisher
+from olares_apps.render.console import PORT, console_context, has_console, with_console
 from olares_apps.render.editable import editable, widest
 from olares_apps.render.pod import literal, pod_context
 from olares_apps.render.scalars import dump
@@ -124,6 +125,7 @@ class Renderable:
             f"i18n/{locale}/OlaresManifest.yaml": dump(page).encode()
             for locale, page in self._i18n.items()
         }
+        self._console = console_context(spec, files, templates) if spec.model.console else None
         self._editable = editable(spec, launch, lambda other: engine.launch(other, files))
         self._context = pod_context(
             spec,
@@ -137,6 +139,7 @@ class Renderable:
     def chart(self, generation: Generation, version: str) -> ChartTree:
         """Render the chart for one generation; ``version`` is that archive's own version."""
         spec, traits = self.spec, traits_of(generation)
+        console = PORT if has_console(spec, traits) else None
         objects = self._objects(traits)
         found = platform.references(objects.values())
         text = self._texts[DEFAULT_LOCALE]
@@ -148,7 +151,8 @@ class Renderable:
             publisher=self._publisher,
             text=text,
             locales=list(self._texts),
-            needs=self._needs,
+            needs=with_console(self._needs) if console else self._needs,
+            console=console,
             permission=platform.permission(found, traits, spec.volumes),
             envs=platform.environment(found, spec, traits, self._editable.defaults),
         )
@@ -156,7 +160,7 @@ class Renderable:
         written = {
             "Chart.yaml": dump(chart),
             "OlaresManifest.yaml": dump(manifest),
-            "values.yaml": dump(platform.values(spec, found, traits)),
+            "values.yaml": dump(platform.values(spec, found, traits, console=console is not None)),
             **objects,
         }
         contents = {path: text.encode() for path, text in written.items()} | self._locale_files
@@ -173,6 +177,7 @@ class Renderable:
         """Return the chart's template files; a template that comes out empty gives no file."""
         context = self._context | {
             "scalable": traits.replicas,
+            "console": self._console if has_console(self.spec, traits) else None,
             "gpu": traits.gpu_inject
             if self._gpu and runs_on_gpu(self.spec.support.accelerators, traits)
             else None,

@@ -16,7 +16,7 @@ from olares_apps.render.scalars import Data
 from olares_apps.render.text import PageText
 from olares_apps.render.traits import Traits, runs_on_gpu
 from olares_apps.spec.models import AppSpec
-from olares_apps.spec.structure import Entrance, FurtherEntrance
+from olares_apps.spec.structure import CONSOLE, CONSOLE_TITLE, Entrance, FurtherEntrance
 
 __all__ = [
     "NOT_INSTALLABLE",
@@ -99,10 +99,14 @@ def manifest(
     text: PageText,
     locales: Sequence[str],
     needs: Needs,
+    console: int | None,
     permission: Mapping[str, Data],
     envs: Sequence[Data],
 ) -> dict[str, Data]:
-    """Return OlaresManifest.yaml as data."""
+    """Return OlaresManifest.yaml as data.
+
+    ``console`` is the port of Model Console when the chart has it.
+    """
     head: dict[str, Data] = {
         "olaresManifest.version": generation.manifest_version,
         "olaresManifest.type": "app",
@@ -116,10 +120,10 @@ def manifest(
             "version": version,
             "categories": spec.categories,
         },
-        "entrances": _entrances(spec),
+        "entrances": _entrances(spec) + ([_console_entrance(spec, console)] if console else []),
     }
     if traits.replicas:
-        head["workloadReplicas"] = {spec.app: 1}
+        head["workloadReplicas"] = {spec.app: 1} | ({CONSOLE: 1} if console else {})
     about: dict[str, Data] = {
         "versionName": version,
         "fullDescription": text.full,
@@ -172,6 +176,18 @@ def _entrances(spec: AppSpec[Any]) -> list[Data]:
         }
         for name, title, entrance in named
     ]
+
+
+def _console_entrance(spec: AppSpec[Any], port: int) -> Data:
+    """Return the entrance of Model Console: private, because its page can start a new download."""
+    return {
+        "name": CONSOLE,
+        "host": service_name(spec, CONSOLE),
+        "port": port,
+        "title": CONSOLE_TITLE,
+        "authLevel": "private",
+        "openMethod": "window",
+    }
 
 
 def _resources(needs: Needs, traits: Traits, modes: Sequence[str]) -> dict[str, Data]:

@@ -15,7 +15,7 @@ from olares_apps.render.ranges import number_pattern
 from olares_apps.render.scalars import Data
 from olares_apps.render.traits import Traits
 from olares_apps.spec.models import AppSpec
-from olares_apps.spec.structure import Setting, Volume
+from olares_apps.spec.structure import CONSOLE, Setting, Volume
 
 __all__ = ["References", "environment", "permission", "references", "values"]
 
@@ -61,19 +61,24 @@ def references(templates: Iterable[str]) -> References:
     )
 
 
-def values(spec: AppSpec[Any], found: References, traits: Traits) -> dict[str, Data]:
+def values(
+    spec: AppSpec[Any], found: References, traits: Traits, *, console: bool = False
+) -> dict[str, Data]:
     """Return the content of ``values.yaml``: platform keys with empty defaults.
 
+    ``console`` says that the chart has Model Console, with its own entrance and workload.
     Raises RenderError for a reference to something that no platform sets.
     """
     result: dict[str, Any] = {
         key: dict(value) if isinstance(value, dict) else value for key, value in _BASE.items()
     }
-    domains = dict.fromkeys((spec.app, *(entrance.name for entrance in spec.entrances)), "")
+    further = [CONSOLE] if console else []
+    named = [spec.app, *(entrance.name for entrance in spec.entrances), *further]
+    domains = dict.fromkeys(named, "")
     result |= {"domain": domains, "userspace": {}, "olaresEnv": {}, "GPU": {}}
     result["GPU"] = {"Type": "", "Cuda": ""}
     if traits.replicas:
-        result["workloads"] = {spec.app: {"replicaCount": 1}}
+        result["workloads"] = {name: {"replicaCount": 1} for name in (spec.app, *further)}
     for path in sorted(found):
         if not path or path[0] not in _KNOWN:
             raise _unknown(".".join(path))

@@ -9,9 +9,17 @@ from typing import Any, Final
 
 from olares_apps.engines.base import EngineFetch, Launch, StoredFile
 from olares_apps.spec.models import AppSpec
-from olares_apps.spec.quantity import GIB, format_gib, parse_quantity
+from olares_apps.spec.quantity import GIB, format_gib, parse_cpu, parse_quantity
 
-__all__ = ["add", "disk", "download_seconds", "gib_text", "gpu_memory", "server_memory"]
+__all__ = [
+    "add",
+    "add_cpu",
+    "disk",
+    "download_seconds",
+    "gib_text",
+    "gpu_memory",
+    "server_memory",
+]
 
 # GPU memory beside the weights when nothing better is known: KV cache, recurrent state, draft
 # context, compute buffers and the CUDA context. Measured for 27B to 35B hybrids with a 4-bit
@@ -81,6 +89,11 @@ def gpu_memory(
 def add(one: str, other: str) -> str:
     """Return the sum of two quantities in Kubernetes notation."""
     return _exact(parse_quantity(one) + parse_quantity(other))
+
+
+def add_cpu(one: str, other: str) -> str:
+    """Return the sum of two CPU quantities, in cores."""
+    return format((parse_cpu(one) + parse_cpu(other)).normalize(), "f")
 
 
 def gib_text(quantity: str) -> str:

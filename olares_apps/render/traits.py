@@ -26,7 +26,7 @@ class Traits:
     resources stand in an accelerator block, else in flat fields. ``replicas`` says that the
     platform scales the workload through values. ``common_folder`` says that charts may ask for
     the folder that all apps share. ``env_rules`` says that a variable's declaration may hold the
-    values that are allowed.
+    values that are allowed. ``console`` says that Model Console may do the download.
     """
 
     gpu_inject: str
@@ -34,14 +34,25 @@ class Traits:
     replicas: bool
     common_folder: bool
     env_rules: bool
+    console: bool
 
 
 _TRAITS: Final[Mapping[str, Traits]] = {
     "olares-1.12.3": Traits(
-        "true", accelerator=False, replicas=False, common_folder=False, env_rules=False
+        "true",
+        accelerator=False,
+        replicas=False,
+        common_folder=False,
+        env_rules=False,
+        console=False,
     ),
     "olares-1.12.6": Traits(
-        SERVER, accelerator=True, replicas=True, common_folder=True, env_rules=True
+        SERVER,
+        accelerator=True,
+        replicas=True,
+        common_folder=True,
+        env_rules=True,
+        console=True,
     ),
 }
 

@@ -161,6 +161,10 @@ class Model(Closed):
     folder: Literal["app", "shared"] = "app"
     """Where they lie: in the app's own folder, or in the one that all apps share, where a second
     app finds them too. Releases before 1.12.6 have no shared folder."""
+    console: bool = False
+    """On releases from 1.12.6 on, Model Console downloads the files and shows its progress at an
+    entrance of its own, for public models. The first version should have it: a further entrance
+    changes the addresses of those that exist."""
     repos: list[ModelRepo] = Field(default_factory=list)
     """Repositories that the server downloads itself, for engines that do."""
     alternatives: list[ModelAlternative] = Field(default_factory=list)

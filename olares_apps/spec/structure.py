@@ -22,6 +22,8 @@ from olares_apps.spec.types import (
 
 __all__ = [
     "ACCELERATORS",
+    "CONSOLE",
+    "CONSOLE_TITLE",
     "Entrance",
     "FurtherEntrance",
     "InitStep",
@@ -40,6 +42,11 @@ ACCELERATORS: Final = {
     "apple-m": "arm64",
     "cpu": None,
 }
+
+CONSOLE: Final = "console"
+"""Name of Model Console's Deployment, container and entrance; its Service is ``APP-console``."""
+CONSOLE_TITLE: Final = "Model Console"
+"""Title of its entrance."""
 
 
 # The device compares numbers as 64-bit floats, which hold whole numbers exactly up to here.

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from olares_apps.spec.conflict import Conflict
 from olares_apps.spec.fields import FieldError, value_at
-from olares_apps.spec.structure import ACCELERATORS, Setting
+from olares_apps.spec.structure import ACCELERATORS, CONSOLE, CONSOLE_TITLE, Setting
 
 if TYPE_CHECKING:
     from olares_apps.spec.models import AppSpec
@@ -17,6 +17,9 @@ __all__ = ["STRUCTURE_RULES"]
 
 # Names that the chart's own containers, volumes and objects have.
 _OWN_NAMES: Final = ("server", "download", "permissions", "config", "scripts", "files", "mounts")
+# What a chart with Model Console has besides.
+_CONSOLE_NAMES: Final = (CONSOLE, "wait", "prepare")
+_MOST_ENTRANCES: Final = 10
 _OWN_FOLDERS: Final = ("/models", "/config", "/scripts", "/dev/shm", "/")  # noqa: S108
 # What Service, probes, flag table and the image itself follow besides the arguments.
 _FIXED_FIELDS: Final = tuple(f"engine.{name}" for name in "type image build port binary".split())
@@ -177,7 +180,41 @@ def _ranges(path: tuple[str, str], setting: Setting, value: Any) -> Iterator[Con
         yield Conflict((*path, "min"), f"{low} is below 0, which no range of a device can say")
 
 
+def _console(spec: "AppSpec[Any]") -> Iterator[Conflict]:
+    """Model Console takes an entrance, a Service and names of containers of its own."""
+    if not spec.model.console:
+        return
+    path = ("model", "console")
+    if not spec.model.files:
+        yield Conflict(path, "there are no files to download", "leave it out")
+    if len(spec.entrances) >= _MOST_ENTRANCES - 1:
+        message = f"its entrance would be one more than {_MOST_ENTRANCES}"
+        yield Conflict(path, message, "leave it out, or remove an entrance")
+    for field, names in (
+        ("services", (item.name for item in spec.services)),
+        ("entrances", (item.name for item in spec.entrances)),
+        ("init", (item.name for item in spec.init)),
+    ):
+        for index, name in enumerate(names):
+            if name in _CONSOLE_NAMES:
+                message = f"{name} is a name of Model Console's own parts"
+                yield Conflict((field, index, "name"), message)
+    titles: list[tuple[tuple[str | int, ...], str]] = [
+        (("entrance", "title"), spec.entrance_title),
+        *((("entrances", at, "title"), item.title) for at, item in enumerate(spec.entrances)),
+    ]
+    for place, title in titles:
+        if title == CONSOLE_TITLE:
+            yield Conflict(place, f"{title} is the title of Model Console's own entrance")
+    for index, file in enumerate(spec.model.files):
+        # The variable that names the places has a comma between them.
+        if "," in (file.stored_as or file.file):
+            message = "Model Console cannot store a name with a comma"
+            yield Conflict(("model", "files", index), message, "set stored_as")
+
+
 STRUCTURE_RULES: Final = (
+    _console,
     _services,
     _entrances,
     _volumes,
