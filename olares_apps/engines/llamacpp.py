@@ -221,7 +221,7 @@ class LlamaCpp(Engine[LlamaCppSettings]):
                 field="model.files",
                 hint="add one with role target to model.files",
             )
-        self._refuse_variables(settings)
+        self._refuse_variables(spec)
         flavour = flavour_of(settings.build_name, settings.flavour)
         spelling = spelling_of(settings.build_name)
         line = Arguments()
@@ -281,21 +281,25 @@ class LlamaCpp(Engine[LlamaCppSettings]):
             gpu=settings.gpu_layers > 0,
         )
 
-    def _refuse_variables(self, settings: LlamaCppSettings) -> None:
+    def _refuse_variables(self, spec: AppSpec[LlamaCppSettings]) -> None:
         """Raise RenderError for a variable that sets what a field of the spec sets.
 
         The server takes it where the flag is not given, and the memory model knows fields only.
         """
-        variables = [name for name in settings.env if name.startswith(_VARIABLES)]
+        settings = spec.engine
+        named = [*settings.env, *spec.settings]
+        variables = [name for name in named if name.startswith(_VARIABLES)]
         match = self.flag_table(settings) if variables else None
         owned = settings.reserved_arguments()
         for name in variables:
             flag = match.table.by_env(name) if match and match.table else None
             field = next((owned[item] for item in flag.names if item in owned), "") if flag else ""
-            if field:
-                raise RenderError(
-                    f"sets what {field} sets", field=f"engine.env.{name}", hint=f"set {field}"
-                )
+            setting = spec.settings.get(name)
+            if not field or (setting and setting.field == field):
+                continue
+            place = "settings" if setting else "engine.env"
+            hint = f"write field: {field}" if setting else f"set {field}"
+            raise RenderError(f"sets what {field} sets", field=f"{place}.{name}", hint=hint)
 
     def facts(self, spec: AppSpec[LlamaCppSettings]) -> Mapping[str, object]:
         """Return the facts of this engine that texts may name."""

@@ -31,13 +31,15 @@ _PLAIN: Final = re.compile(r"[\w./:@+-]*", re.ASCII)
 class Editable:
     """The arguments with variables in them, and the default of each variable.
 
-    ``unused`` are keys of the launch's configuration that no argument refers to any more.
+    ``unused`` are keys of the launch's configuration that no argument refers to any more;
+    ``shown`` are variables whose value is that of the key of the same name.
     """
 
     arguments: Mapping[int, Sequence[Piece]]
     env: Mapping[str, Sequence[Piece]]
     defaults: Mapping[str, str]
     unused: frozenset[str]
+    shown: frozenset[str] = frozenset()
 
 
 def editable(spec: AppSpec[Any], launch: Launch, launch_of: LaunchOf) -> Editable:
@@ -74,15 +76,36 @@ class _Finder:
         self._spans: dict[tuple[str, int | str], list[tuple[int, int, str]]] = {}
         self._defaults: dict[str, str] = {}
         self._unused: set[str] = set()
+        self._shown: set[str] = set()
 
     def find(self, spec: AppSpec[Any], name: str, setting: Setting, launch_of: LaunchOf) -> None:
-        """Record where one setting goes; raises ValueError."""
+        """Record where one setting goes; raises ValueError.
+
+        Every value at an end of what is allowed must go to the same places.
+        """
         field = setting.field or ""
-        before, after = value_at(spec, field), _other(value_at(spec, field), setting)
-        old, new = _text(before), _text(after)
+        before = value_at(spec, field)
+        old = _text(before)
         if not _PLAIN.fullmatch(old):
             raise ValueError(f"the value {old!r} of {field} cannot be a default")
-        other = launch_of(with_value(spec, steps_of(field), after))
+        found = [
+            self._spans_of(launch_of(with_value(spec, steps_of(field), after)), field, old, after)
+            for after in _others(before, setting)
+        ]
+        spans, changed = found[0]
+        if any(others != spans for others, _ in found):
+            raise ValueError(f"{field} goes to other arguments for some of its values")
+        for place, start in spans:
+            self._spans.setdefault(place, []).append((start, start + len(old), name))
+        self._unused |= changed - {name}
+        self._shown |= changed & {name}
+        self._defaults[name] = old
+
+    def _spans_of(
+        self, other: Launch, field: str, old: str, after: Any
+    ) -> tuple[list[tuple[tuple[str, int | str], int]], set[str]]:
+        """Return where another value stands, and the keys of the configuration that show it."""
+        new = _text(after)
         first = self._launch
         rest = replace(other, argv=first.argv, env=first.env, config=first.config)
         if (
@@ -96,17 +119,18 @@ class _Finder:
             for at, (one, two) in enumerate(zip(first.argv, other.argv, strict=True))
         ]
         pairs += [(("env", key), text, other.env[key]) for key, text in first.env.items()]
-        hits = [(place, one, two) for place, one, two in pairs if one != two]
-        for place, one, two in hits:
+        spans = []
+        for place, one, two in pairs:
+            if one == two:
+                continue
             start = _difference(one, two, old, new)
             if start is None:
                 raise ValueError(f"{field} goes into {one!r} in another way than as its value")
-            self._spans.setdefault(place, []).append((start, start + len(old), name))
-        if not hits:
+            spans.append((place, start))
+        if not spans:
             raise ValueError(f"no argument of the server shows {field}")
         changed = {key for key, text in first.config.items() if other.config.get(key) != text}
-        self._unused |= changed - {name}
-        self._defaults[name] = old
+        return spans, changed
 
     def found(self) -> Editable:
         """Return everything recorded."""
@@ -117,17 +141,19 @@ class _Finder:
                 arguments[key] = _pieces(self._launch.argv[key], spans)
             else:
                 env[str(key)] = _pieces(self._launch.env[str(key)], spans)
-        return Editable(arguments, env, self._defaults, frozenset(self._unused))
+        return Editable(
+            arguments, env, self._defaults, frozenset(self._unused), frozenset(self._shown)
+        )
 
 
-def _other(value: Any, setting: Setting) -> Any:
-    """Return a value that the setting allows and the spec does not have."""
-    for _, candidate in setting.extremes():
-        if candidate != value:
-            return candidate
-    if isinstance(value, int):
-        return value + 1
-    raise ValueError("the setting allows only the value of the spec: name choices")
+def _others(value: Any, setting: Setting) -> list[Any]:
+    """Return values that the setting allows and the spec does not have; raises ValueError."""
+    found = [candidate for _, candidate in setting.extremes() if candidate != value]
+    if not found and isinstance(value, int):
+        found = [value + 1]
+    if not found:
+        raise ValueError("the setting allows only the value of the spec: name choices")
+    return found
 
 
 def _text(value: Any) -> str:

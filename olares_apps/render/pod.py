@@ -62,6 +62,7 @@ def pod_context(
     checked = [config, carried, download] + ([mounts] if mounts else [])
     scratch = _scratch(launch)
     _check_places(spec, [*scratch, *mounts])
+    _check_settings(spec, launch, editable, config)
     return {
         "app": spec.app,
         "image": spec.engine.image,
@@ -186,6 +187,26 @@ def _settings(spec: AppSpec[Any], editable: Editable, own: Sequence[str]) -> lis
         for name in spec.settings
         if name not in own
     ]
+
+
+def _check_settings(
+    spec: AppSpec[Any], launch: Launch, editable: Editable, config: Mapping[str, str]
+) -> None:
+    """Raise SpecError for a setting with the name of a variable that the chart itself sets.
+
+    What the owner writes would replace the value that the server's arguments refer to.
+    """
+    refers = {key: launch.argv[index - 1] for index, key in launch.refers.items() if index}
+    owned = spec.engine.reserved_arguments()
+    env = {**(launch.fetch.env if launch.fetch else {}), **launch.env}
+    for name, setting in spec.settings.items():
+        is_taken = (name in config and name not in editable.shown) or name in env
+        if not is_taken and not (setting.field and name in _HUB_VARIABLES):
+            continue
+        field = owned.get(refers.get(name, ""), "")
+        hint = f"write field: {field}" if field.startswith("engine.") else "choose another name"
+        problem = Problem("is a variable of the chart itself", field=f"settings.{name}", hint=hint)
+        raise SpecError([problem])
 
 
 def _mounts(

@@ -21,6 +21,7 @@ from support.kubernetes import (
     schema_errors,
 )
 from support.sample_specs import PUBLISHER, make_spec
+from support.vllm_specs import VISION, vllm_spec
 
 from olares_apps.checks import run_rules
 from olares_apps.checks.context import ChartContext
@@ -567,6 +568,11 @@ def test_a_mandatory_token_is_required() -> None:
             "changes more than the value of an argument|in another way",
         ),
         (
+            {"field": "engine.load_mode", "choices": ["mlock", "mmap", "no-mmap-mlock"]},
+            {"engine.load_mode": "mlock"},
+            "changes more than the value of an argument",
+        ),
+        (
             {"field": "engine.slot_save_path", "choices": ["/cache", "/a"]},
             {"engine.slot_save_path": "/cache"},
             "changes more than the value of an argument",
@@ -584,6 +590,43 @@ def test_only_a_field_whose_value_an_argument_shows_can_be_a_setting(
     with pytest.raises(SpecError, match=reason) as caught:
         chart(wanted, NEW)
     assert caught.value.problems[0].field == "settings.X"
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "hint"),
+    [
+        ("THREADS", {}, "write field: engine.threads"),
+        ("CTX_SIZE", {}, "write field: engine.ctx"),
+        ("MODEL_ALIAS", {}, "choose another name"),
+        ("MODEL_FILE", {}, "choose another name"),
+        ("CTX_SIZE", {"field": "engine.ubatch"}, "write field: engine.ctx"),
+        ("HF_TOKEN", {"field": "engine.ubatch"}, "choose another name"),
+        ("LLAMA_ARG_SWA_FULL", {}, "write field: engine.swa_full"),
+    ],
+)
+def test_a_setting_cannot_take_the_name_of_a_variable_of_the_chart(
+    name: str, setting: Mapping[str, Any], hint: str
+) -> None:
+    described = {name: {"description": "d", **setting}}
+    with pytest.raises((SpecError, RenderError)) as caught:
+        chart({"settings": described}, NEW)
+    error = caught.value
+    problem = error.problems[0] if isinstance(error, SpecError) else error
+    assert (problem.field, problem.hint) == (f"settings.{name}", hint)
+
+
+@pytest.mark.parametrize("name", ["VLLM_NO_USAGE_STATS", "HF_HOME", "MAX_MODEL_LEN"])
+def test_a_setting_cannot_take_the_name_of_a_variable_of_vllm(name: str) -> None:
+    spec = vllm_spec(VISION, {"settings": {name: {"description": "d"}}})
+    with pytest.raises(SpecError, match="is a variable of the chart itself"):
+        render_chart(spec, NEW, version="1.0.0", publisher=PUBLISHER, templates=load_templates())
+
+
+@pytest.mark.parametrize("name", ["CTX_SIZE", "CONTEXT", "LLAMA_ARG_CTX_SIZE"])
+def test_a_setting_of_a_field_may_have_the_name_of_its_variable(name: str) -> None:
+    described = {name: {"description": "d", "field": "engine.ctx", "min": 4096, "max": 262144}}
+    text = chart({"settings": described}, NEW).files["templates/deployment.yaml"].decode()
+    assert f'- "--ctx-size"\n            - "$({name})"' in text
 
 
 @settings(max_examples=25, deadline=None)
