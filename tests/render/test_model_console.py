@@ -7,7 +7,7 @@ import signal
 import stat
 import subprocess
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,34 @@ def test_the_checks_have_nothing_against_it_and_a_device_installs_it(tree: Chart
     hydrated, problems = hydrate(tree.app, tree.version, tree.files)
     assert problems == []
     assert install_problems(tree.app, hydrated, NEW.first, str(NEW.first)) == []
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "rule"),
+    [
+        ('memory: "512Mi"', 'memory: "64Gi"', "resource-sum"),
+        (
+            "    - name: http\n      port: 8090",
+            "    - name: http\n      port: 8091",
+            "entrance-host-service",
+        ),
+        (
+            '  name: "console"\n  namespace',
+            '  name: "other"\n  namespace',
+            "workload-replicas-match",
+        ),
+        ("llm-init:v1.7.23", "llm-init:latest", "image-public-fixed"),
+    ],
+)
+def test_the_checks_see_what_would_not_work(old: str, new: str, rule: str, tree: ChartTree) -> None:
+    path = "templates/console.yaml"
+    text = tree.files[path].decode()
+    assert text.count(old) == 1
+    broken = replace(tree, files={**tree.files, path: text.replace(old, new).encode()})
+    context = ChartContext.of_tree(broken, profile=load_profile("olares-one"))
+    assert rule in {
+        item.rule for item in run_rules(context, groups=[Group.OBJECTS, Group.DATA])
+    }
 
 
 @pytest.mark.parametrize("helm", helm_params()[:1])
