@@ -121,7 +121,7 @@ class _Visit:
             listed = [item for item in _list(top, "manifests") if _is_runnable(item)]
             found = [self._platform(item) for item in listed[:_MOST_PLATFORMS]]
         else:
-            found = [self._described(digest, top)]
+            found = [self._described(digest, top, {})]
         if not found:
             raise RegistryFailed(f"the image {self._name.image} has no Linux manifest")
         platforms = tuple(sorted(found, key=lambda item: (item.architecture, item.digest)))
@@ -145,10 +145,17 @@ class _Visit:
         digest, kind, manifest = self._manifest(str(item.get("digest")))
         if kind in _INDEXES:
             raise RegistryFailed(f"the image {self._name.image} nests one index in another")
-        return self._described(digest, manifest)
+        listed = item.get("platform")
+        return self._described(digest, manifest, listed if isinstance(listed, dict) else {})
 
-    def _described(self, digest: str, manifest: Mapping[str, Any]) -> PlatformFacts:
-        """Read the configuration that a manifest names: architecture and environment."""
+    def _described(
+        self, digest: str, manifest: Mapping[str, Any], listed: Mapping[str, Any]
+    ) -> PlatformFacts:
+        """Read the configuration that a manifest names: architecture and environment.
+
+        ``listed`` is the platform under which an index lists the manifest. It wins: a device
+        chooses by it and does not look into the configuration before it starts.
+        """
         stated = manifest.get("config")
         if not isinstance(stated, dict) or not _DIGEST.fullmatch(str(stated.get("digest"))):
             raise RegistryFailed(f"the image {self._name.image} names no configuration")
@@ -156,17 +163,27 @@ class _Visit:
         config = _document(answer.content, stated["digest"], self._name.image)
         layers = _list(manifest, "layers")
         size = sum(_size(item) for item in (stated, *layers))
-        variant = config.get("variant")
-        architecture = str(config.get("architecture") or "unknown")
-        if architecture == "arm64" and variant == "v8":
-            variant = None
         settings = config.get("config")
         return PlatformFacts(
-            f"{architecture}/{variant}" if variant else architecture,
+            self._architecture(listed if listed.get("architecture") else config),
             digest,
             size,
             declared_cuda(settings.get("Env") if isinstance(settings, dict) else None),
         )
+
+    def _architecture(self, platform: Mapping[str, Any]) -> str:
+        """Return ``amd64`` or ``arm/v7``; raises RegistryFailed where no Linux runs."""
+        architecture, system = platform.get("architecture"), platform.get("os", "linux")
+        if system != "linux" or not isinstance(architecture, str) or architecture == "unknown":
+            raise RegistryFailed(
+                f"{self._name.image} is no image for Linux: it is for "
+                f"{_shown(system)}/{_shown(architecture)}",
+                hint="name the digest of an image, not that of an attestation or a signature",
+            )
+        variant = platform.get("variant")
+        if not variant or (architecture, variant) == ("arm64", "v8"):
+            return architecture
+        return f"{architecture}/{variant}"
 
     def _manifest(self, reference: str) -> tuple[str, str, Mapping[str, Any]]:
         """Return digest, media type and content of a manifest."""
@@ -263,6 +280,11 @@ def _is_runnable(item: Mapping[str, Any]) -> bool:
 def _list(document: Mapping[str, Any], key: str) -> list[Mapping[str, Any]]:
     found = document.get(key)
     return [item for item in found if isinstance(item, dict)] if isinstance(found, list) else []
+
+
+def _shown(value: object) -> str:
+    is_word = isinstance(value, str) and value.isascii() and value.isprintable()
+    return str(value)[:32] if value and is_word else "unknown"
 
 
 def _size(item: Mapping[str, Any]) -> int:
