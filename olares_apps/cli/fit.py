@@ -1,5 +1,6 @@
 """`olapps fit`: how much GPU memory a spec takes, whether it fits, and what would."""
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -290,14 +291,19 @@ def _print(report: "FitReport") -> None:
                 [
                     row.name,
                     f"{row.size / 10**9:.1f}",
-                    row.verdict.state.value,
-                    _tokens(row.largest),
+                    row.state,
+                    _tokens(row.largest) if row.largest else _missing(row.missing),
                 ]
                 for row in report.files
             ],
         )
     for warning in verdict.warnings:
         out.note(f"warning: {warning}")
+
+
+def _missing(parts: Sequence[str]) -> str:
+    more = f" and {len(parts) - 3} more" if len(parts) > 3 else ""
+    return f"the repository lacks {', '.join(parts[:3])}{more}"
 
 
 def _tokens(found: "LargestContext") -> str:

@@ -210,10 +210,7 @@ def _from_ggufs(wish: _Wish, facts: "RepoFacts", gatherer: "Gatherer") -> _Draft
     lines = [
         f"file     {choice.file}: the largest that fits",
         f"memory   {choice.verdict.message}",
-        *(
-            f"  {row.size / 10**9:7.1f} GB  {row.verdict.state:<13}  {row.name}"
-            for row in choice.rows
-        ),
+        *(f"  {row.size / 10**9:7.1f} GB  {row.state:<13}  {row.name}" for row in choice.rows),
         _about_head(choice.mtp),
     ]
     return _Draft(text, image, data, lines)

@@ -105,14 +105,20 @@ class LeverRow:
 class FileRow:
     """Another file of the same repository: its size in bytes and what it would allow.
 
-    ``missing`` lists absent parts of a split file; such a file is judged as if complete.
+    ``missing`` lists absent parts of a split file: ``size`` is then that of the parts that are
+    there, and nothing can be judged.
     """
 
     name: str
     size: int
-    verdict: Verdict
-    largest: LargestContext
+    verdict: Verdict | None
+    largest: LargestContext | None
     missing: tuple[str, ...] = ()
+
+    @property
+    def state(self) -> str:
+        """Return the verdict's state, or ``incomplete``."""
+        return self.verdict.state.value if self.verdict else "incomplete"
 
 
 def auto_contexts(facts: GgufFacts, request: MemoryRequest) -> tuple[int, ...]:
@@ -248,11 +254,14 @@ def other_files(
         groups.setdefault(first, {})[name] = size
     rows: list[FileRow] = []
     for name, parts in groups.items():
-        scaled = scale_facts(facts, sum(parts.values()))
+        size = sum(parts.values())
+        if missing := missing_shards(name, parts):
+            rows.append(FileRow(name, size, None, None, missing))
+            continue
+        scaled = scale_facts(facts, size)
         verdict = device.judge(estimate(scaled, request, behaviour))
         largest = largest_context(scaled, request, behaviour, device)
-        missing = missing_shards(name, parts) if parse_shard_name(name) else ()
-        rows.append(FileRow(name, sum(parts.values()), verdict, largest, missing))
+        rows.append(FileRow(name, size, verdict, largest))
     return tuple(sorted(rows, key=lambda row: (-row.size, row.name)))
 
 

@@ -70,7 +70,7 @@ def choose_file(
     asked = _with_head(shape, request, behaviour)
     rows = other_files(shape, asked, behaviour, device, [(name, files[name]) for name in names])
     for row in rows:
-        if row.missing or row.verdict.state is not FitState.FITS:
+        if row.verdict is None or row.verdict.state is not FitState.FITS:
             continue
         facts = header(row.name)
         final = _with_head(facts, request, behaviour)
@@ -131,10 +131,9 @@ def _instead(
     device: Device,
     rows: Sequence[FileRow],
 ) -> str:
-    fitting = [row for row in rows if row.largest.fits and not row.missing]
-    if fitting:
-        row = fitting[0]
-        return f"{row.name} would with --ctx {row.largest.fits}"
+    for row in rows:
+        if row.largest and row.largest.fits:
+            return f"{row.name} would with --ctx {row.largest.fits}"
     small = replace(request, kv_k="q4_0", kv_v="q4_0")
     found = largest_context(facts, small, behaviour, device)
     if found.fits:

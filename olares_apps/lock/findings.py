@@ -298,5 +298,5 @@ def _best_other(lock: Lock, case: FitCase, device: Device) -> FileRow | None:
     rows = other_files(
         case.facts, case.request, case.behaviour, device, list(target.others.items())
     )
-    fitting = (row for row in rows if not row.missing)
-    return next((row for row in fitting if row.verdict.state is not FitState.DOES_NOT_FIT), None)
+    judged = ((row, row.verdict.state) for row in rows if row.verdict)
+    return next((row for row, state in judged if state is not FitState.DOES_NOT_FIT), None)

@@ -155,8 +155,10 @@ def report_dict(report: FitReport) -> dict[str, Any]:
                 "name": row.name,
                 "size": row.size,
                 "missing": list(row.missing),
-                **_verdict(row.verdict),
-                "largest_context": _largest(row.largest),
+                "state": row.state,
+                "need": row.verdict.need if row.verdict else None,
+                "free": row.verdict.free if row.verdict else None,
+                "largest_context": _largest(row.largest) if row.largest else None,
             }
             for row in report.files
         ],

@@ -51,6 +51,26 @@ def test_the_larger_one_does_not_and_the_exit_code_says_so(tmp_path):
     }
 
 
+def test_an_incomplete_set_is_no_file_that_fits(tmp_path):
+    root = workspace(tmp_path)
+    parts = {f"Q2/D-0000{number}-of-00003.gguf": 4 * 10**9 for number in (1, 3)}
+    lock = lock_of(file_of(size=Q3, gguf=facts_35b(Q3).to_dict(), others=parts))
+    write_lock(root / "apps/demo.yaml", lock)
+    assert good("fit", "demo", "--output", "json", cwd=root).json["files"] == [
+        {
+            "name": "Q2/D-00001-of-00003.gguf",
+            "size": 8 * 10**9,
+            "missing": ["00002-of-00003"],
+            "state": "incomplete",
+            "need": None,
+            "free": None,
+            "largest_context": None,
+        }
+    ]
+    (line,) = [row for row in good("fit", "demo", cwd=root).out.splitlines() if "Q2/D" in row]
+    assert line.split()[1:] == "8.0 incomplete the repository lacks 00002-of-00003".split()
+
+
 def test_a_file_with_which_the_server_does_not_start_is_a_problem(tmp_path):
     """The header promises MTP blocks, the file has no tensors for them."""
     root = workspace(tmp_path)

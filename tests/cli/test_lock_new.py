@@ -135,6 +135,7 @@ def test_an_incomplete_set_beside_a_whole_model_stops_nothing(hub, root, registr
     }
     outcome = made_of(hub, root, registry, files)
     assert f"file     {Q3}" in outcome.out
+    assert re.search(r"incomplete +BF16/M-BF16-00001-of-00003\.gguf", outcome.out)
 
 
 def test_a_file_with_which_the_server_does_not_start_is_not_chosen(hub, root, registry):

@@ -144,6 +144,8 @@ def test_other_files_of_the_repository_are_judged_by_size():
     assert q4.verdict.state is FitState.DOES_NOT_FIT
     assert q4.largest == largest_context(Q4, FULL, NEW, ONE)
     assert rows[0].largest == LargestContext(None, None)
+    part = by_name["Demo-Q8_0-00001-of-00003.gguf"]
+    assert (part.state, part.verdict, part.largest) == ("incomplete", None, None)
 
 
 def test_scaled_facts_do_not_understate_the_gpu():
