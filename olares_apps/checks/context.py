@@ -2,7 +2,8 @@
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from copy import copy
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Final
 
@@ -33,6 +34,7 @@ if TYPE_CHECKING:
     from olares_apps.images.load import LoadedRecipe
     from olares_apps.lock.model import Lock
     from olares_apps.spec.loader import LoadedSpec
+    from olares_apps.spec.models import AppSpec
 
 __all__ = ["MANIFEST", "TEXT_ENDINGS", "ChartContext"]
 
@@ -307,6 +309,19 @@ class ChartContext(ChartFiles, Placing):
 
         margins = {"thresholds": self.thresholds} if self.thresholds else {}
         return lock_findings(self.spec.spec, self.lock, None, self.profile, **margins)
+
+    def variation(self, spec: "AppSpec[Any]", servers: Sequence[Server]) -> "ChartContext":
+        """Return the context as it is when owners change a setting: other values, other arguments.
+
+        The chart is the same: what follows from the arguments alone is worked out again.
+        """
+        other = copy(self)
+        for name in ("lock_findings", "prose"):
+            other.__dict__.pop(name, None)
+        other.__dict__["servers"] = servers
+        if self.spec is not None:
+            other.spec = replace(self.spec, spec=spec)
+        return other
 
     def list_at(self, *path: str | int) -> Sequence[Any]:
         """Return a list of the manifest, empty when there is none."""

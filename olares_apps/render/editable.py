@@ -12,7 +12,7 @@ from decimal import Decimal
 from typing import Any, Final
 
 from olares_apps.engines.base import Launch
-from olares_apps.errors import Problem, SpecError
+from olares_apps.errors import Problem, RenderError, SpecError
 from olares_apps.spec.fields import steps_of, value_at, with_value
 from olares_apps.spec.models import AppSpec
 from olares_apps.spec.structure import Setting
@@ -56,6 +56,11 @@ def editable(spec: AppSpec[Any], launch: Launch, launch_of: LaunchOf) -> Editabl
                 field = f"settings.{name}"
                 hint = "set another field, or leave this one to the spec"
                 raise SpecError([Problem(str(error), field=field, hint=hint)]) from None
+            except RenderError as error:
+                where = f"settings.{name}"
+                about = f"{error.field}: " if error.field else ""
+                problem = Problem(f"{about}{error.message}", field=where, hint=error.hint)
+                raise SpecError([problem]) from None
     return finder.found()
 
 

@@ -83,6 +83,30 @@ MUTATIONS: Final[dict[str, Mutation]] = {
         ),
     ),
     "cuda-ceiling": Mutation(flagship, context={"images": {IMAGE: ImageFacts(cuda="13.9")}}),
+    "setting-value": Mutation(
+        flagship,
+        context={
+            "spec": flagship_spec(
+                {
+                    "settings": {
+                        "FA": {
+                            "description": "d",
+                            "field": "engine.flash_attn",
+                            "choices": ["on", "off"],
+                        }
+                    }
+                }
+            )
+        },
+    ),
+    "setting-unbounded": Mutation(
+        flagship,
+        context={
+            "spec": flagship_spec(
+                {"settings": {"SLOTS": {"description": "d", "field": "engine.parallel"}}}
+            )
+        },
+    ),
     "image-recipe": Mutation(
         flagship,
         context={

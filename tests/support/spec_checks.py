@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import yaml
 from support.charts import NEW, make_tree
-from support.check_charts import PROFILE
+from support.check_charts import IMAGES, PROFILE
 
 from olares_apps.checks import ChartContext, run_rules
 from olares_apps.engines.registry import spec_model
@@ -33,7 +33,9 @@ def check_spec(
     """Return the findings of the chart for the newer generation."""
     known = loaded(spec)
     tree = make_tree(NEW, spec=known.spec)
-    return run_rules(ChartContext.of_tree(tree, spec=known, profile=profile, lock=lock))
+    return run_rules(
+        ChartContext.of_tree(tree, spec=known, profile=profile, lock=lock, images=IMAGES)
+    )
 
 
 def findings_of(rule: str, spec: AppSpec[Any], **more: Any) -> list[Finding]:
