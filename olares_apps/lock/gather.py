@@ -1,15 +1,16 @@
 """From the names in a spec to facts: what is missing in a lock is fetched, several at a time."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from multiprocessing.pool import AsyncResult, ThreadPool
 from threading import Lock as Mutex
 from typing import Any, Final, TypeAlias, TypeVar
 
 from pydantic import ValidationError
 
-from olares_apps.errors import FetchError, OlappsError
+from olares_apps.errors import FetchError, OlappsError, UsageError
 from olares_apps.lock.apply import contradictions, is_commit
 from olares_apps.lock.checkpoint import checkpoint_of, download_size, is_checkpoint
 from olares_apps.lock.errors import HubFailed, Offline, RegistryFailed
@@ -220,22 +221,17 @@ def update_locks(
     Without ``upgrade`` only what is missing is fetched, a new file of a repository that is
     locked already at the commit of the others. With it everything is asked again. An answer
     that says nothing new keeps its old entry, date included. ``progress`` is called with the
-    number of done and of all requests, and what was done.
+    number of done and of all requests, and what was done. Raises UsageError for settings of the
+    environment that no request can be sent with.
     """
-    with ThreadPoolExecutor(_THREADS) as pool:
-        plans = [
-            _Plan.of(spec, old or Lock(), images, upgrade=upgrade) for spec, old, images in specs
-        ]
-        jobs = [job for plan in plans for job in plan.jobs]
-        waiting = {id(job): pool.submit(job.work, gatherer) for job in jobs}
-        try:
-            for done, job in enumerate(jobs, start=1):
-                waiting[id(job)].exception()
-                progress(done, len(jobs), job.what)
-        except BaseException:
-            for future in waiting.values():
-                future.cancel()
-            raise
+    plans = [_Plan.of(spec, old or Lock(), images, upgrade=upgrade) for spec, old, images in specs]
+    jobs = [job for plan in plans for job in plan.jobs]
+    # Its threads are daemons: who interrupts the program does not wait for a host that stalls.
+    with ThreadPool(_THREADS) as pool:
+        waiting = {id(job): pool.apply_async(job.work, (gatherer,)) for job in jobs}
+        for done, job in enumerate(jobs, start=1):
+            waiting[id(job)].wait()
+            progress(done, len(jobs), job.what)
         return [plan.finish(waiting, gatherer.hub) for plan in plans]
 
 
@@ -297,7 +293,7 @@ class _Plan:
     def jobs(self) -> Iterator[_Job]:
         return (item for item in self.items if isinstance(item, _Job))
 
-    def finish(self, answers: Mapping[int, "Future[Entry]"], hub: Hub) -> Update:
+    def finish(self, answers: Mapping[int, "AsyncResult[Entry]"], hub: Hub) -> Update:
         faults: list[Fault] = []
         missing: dict[str, OlappsError] = {}
 
@@ -307,7 +303,9 @@ class _Plan:
                     yield item
                     continue
                 try:
-                    found = answers[id(item)].result()
+                    found = answers[id(item)].get()
+                except UsageError:
+                    raise  # about the call, a proxy or a token, and not about this file
                 except OlappsError as error:
                     if item.field is None:
                         missing[item.what] = error

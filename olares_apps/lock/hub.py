@@ -1,7 +1,8 @@
 """The model hub: which commit a revision is, which files it has, and their headers.
 
-Metadata comes through ``huggingface_hub``, with its endpoint, token and mirrors; headers by
-HTTP ranges, because only the first megabytes of a file are wanted.
+Metadata is read as ``huggingface_hub`` does, with its names, endpoint, token and mirrors, over
+requests that are bounded in time and size; headers by HTTP ranges, because only the first
+megabytes of a file are wanted.
 """
 
 import json
@@ -27,9 +28,8 @@ from olares_apps.lock.errors import (
     RepoMoved,
     RevisionMissing,
     ShardsMissing,
-    TooManyRequests,
 )
-from olares_apps.lock.network import Network, retry_after
+from olares_apps.lock.network import Network
 from olares_apps.lock.ranges import RemoteFile
 
 if TYPE_CHECKING:
@@ -39,6 +39,8 @@ __all__ = ["DEFAULT_ENDPOINT", "Hub", "RepoFacts"]
 
 DEFAULT_ENDPOINT: Final = "https://huggingface.co"
 _INDEX: Final = ".safetensors.index.json"
+# What the hub says to a token that it does not know, under the status of a private repository.
+_UNKNOWN_CREDENTIALS: Final = "Invalid credentials in Authorization header"
 # Most headers are smaller than the first; the format's own limit is the second (bytes).
 _SAFETENSORS_START: Final = 128 * 1024
 _SAFETENSORS_MOST: Final = 100 * 10**6
@@ -80,10 +82,15 @@ class Hub:
         offline: bool = False,
     ) -> None:
         self.endpoint = (endpoint or os.environ.get("HF_ENDPOINT") or DEFAULT_ENDPOINT).rstrip("/")
+        # It would end up in lock files, which are committed; a message must not show it either.
         if "@" in self.endpoint:
-            # It would end up in lock files, which are committed; a message must not show it.
             raise UsageError(
                 "HF_ENDPOINT holds a user name or password", hint="put the token into HF_TOKEN"
+            )
+        if "?" in self.endpoint or "#" in self.endpoint:
+            raise UsageError(
+                "HF_ENDPOINT holds more than an address",
+                hint="write it without what stands behind ? or #; a token belongs into HF_TOKEN",
             )
         if not _is_address(self.endpoint):
             raise UsageError(
@@ -112,12 +119,18 @@ class Hub:
             )
         return token
 
+    @property
+    def _secret(self) -> dict[str, str]:
+        token = self.token
+        return {"Authorization": f"Bearer {token}"} if token else {}
+
     def repo(self, repo: str, revision: str) -> RepoFacts:
         """Return what the hub says about a repository at a branch, tag or commit.
 
         Raises RepoMissing, RepoGated, RepoMoved, RevisionMissing, HubFailed, TooManyRequests
         or Offline.
         """
+        _check_name(repo)
         key = (self.endpoint, repo, revision)
         if (self._offline or is_commit(revision)) and (kept := self._cache.get("repo", *key)):
             with suppress(*DAMAGED):
@@ -184,8 +197,7 @@ class Hub:
         if self._offline:
             raise Offline(f"{file} of {facts.repo}")
         address = self._address(facts, file)
-        secret = {"Authorization": f"Bearer {self.token}"} if self.token else {}
-        answer = self._network.fetch(address, {}, secret)
+        answer = self._network.fetch(address, {}, self._secret)
         if answer.status_code != 200:
             raise self._refusal(facts, file)(answer)
         try:
@@ -261,69 +273,56 @@ class Hub:
 
     def _refusal(self, facts: RepoFacts, file: str) -> "Callable[[httpx.Response], FetchError]":
         def refused(response: "httpx.Response") -> FetchError:
-            status = response.status_code
+            status, host = response.status_code, response.url.host
+            if host != urlsplit(self.endpoint).hostname:
+                return HubFailed(
+                    f"{host}, where {self.endpoint} sends for {file} of {facts.repo}, "
+                    f"answers {status}",
+                    hint="run the command again; a proxy or firewall may stand before that host",
+                )
             if status in (401, 403):
                 code = response.headers.get("x-error-code")
                 if facts.gated or code == "GatedRepo":
                     return RepoGated(facts.repo, has_token=bool(self.token))
                 return RepoMissing(facts.repo)
-            if status == 404:
+            if status == 404 and file not in facts.files:
                 return ModelFileMissing(facts.repo, file, facts.commit[:12], facts.files)
+            if status == 404:
+                return HubFailed(
+                    f"{self.endpoint} lists {file} of {facts.repo} and does not have it",
+                    hint="run the command again; a mirror may hold only a part of the files",
+                )
             return HubFailed(f"{self._address(facts, file)} answers {status}")
 
         return refused
 
     def _ask(self, repo: str, revision: str) -> RepoFacts:
-        # Metadata of a curator's models is nobody's business but the hub's.
-        os.environ.setdefault("HF_HUB_DISABLE_TELEMETRY", "1")
-        from huggingface_hub import HfApi
-        from huggingface_hub.errors import (
-            GatedRepoError,
-            HfHubHTTPError,
-            RepositoryNotFoundError,
-            RevisionNotFoundError,
-        )
+        """Read the hub's page of a repository: bounded like every other answer."""
+        address = f"{self.endpoint}/api/models/{repo}/revision/{quote(revision, safe='')}"
+        answer = self._network.fetch(f"{address}?blobs=true", {}, self._secret)
+        if answer.status_code != 200:
+            raise self._no_page(answer, repo, revision)
+        try:
+            return self._described(repo, _model_info(answer.json()))
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise HubFailed(
+                f"{self.endpoint} answers for {repo} with something that is no model page",
+                hint="check HF_ENDPOINT: a login page may stand before the hub",
+            ) from error
 
-        # The error of its HTTP library, which differs between versions.
-        transport: type[Exception] = HfHubHTTPError.__bases__[0]
-        token = self.token
-        api = HfApi(endpoint=self.endpoint, token=token or False)
-        for attempt in range(self._network.attempts):
-            is_last = attempt + 1 == self._network.attempts
-            try:
-                info = api.model_info(
-                    repo, revision=revision, files_metadata=True, timeout=self._network.timeout
-                )
-                return self._described(repo, info)
-            except GatedRepoError:
-                raise RepoGated(repo, has_token=bool(token)) from None
-            except RepositoryNotFoundError:
-                raise RepoMissing(repo) from None
-            except RevisionNotFoundError:
-                raise RevisionMissing(repo, revision) from None
-            except HfHubHTTPError as error:
-                status = error.response.status_code
-                stated = retry_after(error.response.headers, self._network.now)
-                if status != 429 and status < 500:
-                    raise HubFailed(f"{self.endpoint} answers {status} for {repo}") from None
-                if is_last and status == 429:
-                    raise TooManyRequests(self.endpoint, stated) from None
-                if is_last:
-                    raise HubFailed(f"{self.endpoint} answers {status} for {repo}") from None
-                self._network.pause(attempt, stated, self.endpoint)
-            except transport as error:
-                if is_last:
-                    raise HubFailed(
-                        f"{self.endpoint} cannot be reached: {error}",
-                        hint="check the network, HF_ENDPOINT and a proxy",
-                    ) from None
-                self._network.pause(attempt, None, self.endpoint)
-            except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-                raise HubFailed(
-                    f"{self.endpoint} answers for {repo} with something that is no model page",
-                    hint="check HF_ENDPOINT: a login page may stand before the hub",
-                ) from error
-        raise AssertionError("unreachable")  # the last attempt returns or raises
+    def _no_page(self, answer: "httpx.Response", repo: str, revision: str) -> FetchError:
+        status, code = answer.status_code, answer.headers.get("x-error-code", "")
+        if answer.headers.get("x-error-message", "") == _UNKNOWN_CREDENTIALS:
+            return HubFailed(
+                f"{self.endpoint} refuses the token", hint="set another HF_TOKEN, or none"
+            )
+        if code == "GatedRepo":
+            return RepoGated(repo, has_token=bool(self.token))
+        if code == "RevisionNotFound":
+            return RevisionMissing(repo, revision)
+        if code == "RepoNotFound" or status == 401:
+            return RepoMissing(repo)
+        return HubFailed(f"{self.endpoint} answers {status} for {repo}")
 
     def _described(self, repo: str, info: Any) -> RepoFacts:
         if info.id != repo:
@@ -336,6 +335,28 @@ class Hub:
             if isinstance(item.size, int)
         }
         return RepoFacts(repo, info.sha, bool(info.gated), _licence(info), files)
+
+
+def _model_info(data: dict[str, Any]) -> Any:
+    from huggingface_hub import ModelInfo
+
+    made: Callable[..., Any] = ModelInfo
+    return made(**data)
+
+
+def _check_name(repo: str) -> None:
+    """Raise RepoMissing for a name that the hub gives to no repository."""
+    from huggingface_hub.errors import HFValidationError
+    from huggingface_hub.utils._validators import validate_repo_id
+
+    try:
+        validate_repo_id(repo)
+    except HFValidationError:
+        raise RepoMissing(
+            repo,
+            f"{repo!r} is no name of a model repository",
+            "write OWNER/NAME, as the hub shows it",
+        ) from None
 
 
 def _is_address(text: str) -> bool:

@@ -11,6 +11,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Final
 
 from olares_apps import __version__
+from olares_apps.connections import open_client
 from olares_apps.errors import FetchError
 from olares_apps.lock.errors import TooManyRequests
 
@@ -69,10 +70,8 @@ class Network:
 
     @cached_property
     def client(self) -> "httpx.Client":
-        """Return the client; it opens no connection before the first request."""
-        import httpx
-
-        return httpx.Client(
+        """Return the client; raises UsageError for a proxy that cannot be used."""
+        return open_client(
             timeout=self.timeout,
             follow_redirects=False,
             headers={"User-Agent": f"olapps/{__version__}", "Accept-Encoding": "identity"},

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 from weakref import finalize
 
+from olares_apps.connections import open_client
 from olares_apps.errors import MarketError, UsageError
 from olares_apps.market import canonical, differences, objects
 from olares_apps.market.counterparts import Counterparts
@@ -83,8 +84,8 @@ class _Body(NamedTuple):
 def open_http_store(address: str, environ: Mapping[str, str]) -> "HttpStore":
     """Return the store at ``https://...``; a token is taken from `TOKEN_VARIABLE`.
 
-    Raises UsageError for an address that cannot be used, and for one that would send a token
-    over a connection that others can read.
+    Raises UsageError for an address or a proxy that cannot be used, and for an address that
+    would send a token over a connection that others can read.
     """
     import httpx
 
@@ -105,7 +106,7 @@ def open_http_store(address: str, environ: Mapping[str, str]) -> "HttpStore":
             f"{address}: a token must not go over plain http", hint="use the https address"
         )
     timeout = httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS)
-    client = httpx.Client(timeout=timeout)
+    client = open_client(timeout=timeout)
     store = HttpStore(client, address.rstrip("/"), token=token)
     # A store has no end of its own; its connections go with it.
     finalize(store, client.close)

@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from functools import cache
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -52,15 +53,24 @@ def waits() -> list[float]:
     return []
 
 
+OPENED: list[Network] = []
+
+
+@pytest.fixture(autouse=True)
+def closed() -> Iterator[None]:
+    yield
+    while OPENED:
+        OPENED.pop().close()
+
+
 @pytest.fixture
-def hub(fake: FakeHub, waits: list[float], tmp_path: Path) -> Iterator[Hub]:
-    made = make(fake, waits, tmp_path)
-    yield made
-    made._network.close()
+def hub(fake: FakeHub, waits: list[float], tmp_path: Path) -> Hub:
+    return make(fake, waits, tmp_path)
 
 
 def make(fake: FakeHub, waits: list[float], folder: Path, *, token: str = "", **more: bool) -> Hub:
     network = Network(attempts=3, timeout=10, sleep=waits.append)
+    OPENED.append(network)
     return Hub(
         cache=Cache(folder / "cache"), endpoint=fake.url, token=token, network=network, **more
     )
@@ -129,6 +139,26 @@ class TestRepository:
         with pytest.raises(error):
             hub.repo(REPO, "main")
         assert len(waits) <= 2
+
+    def test_a_page_without_end_is_given_up(self, fake, hub, waits):
+        fake.add_repo(REPO, {FILE: b"x"})
+        fake.script(fake.page(REPO), then=Answer(body=b" " * (16 * 2**20 + 1)))
+        with pytest.raises(HubFailed, match="more than 16777216 bytes"):
+            hub.repo(REPO, "main")
+
+    def test_a_page_that_trickles_is_given_up(self, fake, hub, waits):
+        fake.add_repo(REPO, {FILE: b"x"})
+        ticks = count(step=100)
+        hub._network.clock = lambda: float(next(ticks))
+        with pytest.raises(HubFailed, match="slower than"):
+            hub.repo(REPO, "main")
+
+    def test_a_token_that_the_hub_does_not_know_is_told(self, fake, hub):
+        fake.add_repo(REPO, {FILE: b"x"})
+        headers = {"X-Error-Message": "Invalid credentials in Authorization header"}
+        fake.script(fake.page(REPO), then=Answer(status=401, headers=headers, body=b"{}"))
+        with pytest.raises(HubFailed, match="refuses the token"):
+            hub.repo(REPO, "main")
 
     def test_a_hub_that_is_not_there_is_told(self, waits, tmp_path):
         with FakeHub() as gone:
@@ -247,7 +277,7 @@ class TestHeader:
             (Answer(status=206, headers={"Content-Range": "bytes 0-9/17200000000"}), RangeRefused),
             (Answer(status=206), RangeRefused),
             (refuse(416), HubFailed),
-            (refuse(404), ModelFileMissing),
+            (refuse(404), HubFailed),
         ],
         ids=["etag", "whole-file", "wrong-range", "no-content-range", "416", "404"],
     )

@@ -38,10 +38,9 @@ def command(
     SOURCE is the address of a running market, a store such as dir:PATH, or a market of
     olapps.toml. Exits with 1 when an app of it would not install.
     """
-    import httpx
-
     from olares_apps.cli.checking import install_lint
     from olares_apps.cli.stores import store_for
+    from olares_apps.connections import open_client
     from olares_apps.generations import OlaresVersion
     from olares_apps.market.device.stored import StoreTransport
     from olares_apps.market.device.sync import sync
@@ -51,7 +50,7 @@ def command(
     reported = olares.removeprefix("v")
     have = _installed(installed)
     if source and source.startswith(("http://", "https://")):
-        with httpx.Client() as client:
+        with open_client() as client:
             report = sync(
                 HttpTransport(client, source),
                 source,
