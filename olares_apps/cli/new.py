@@ -11,6 +11,7 @@ from olares_apps.cli import output as out
 from olares_apps.cli.options import output_option, root_option
 
 if TYPE_CHECKING:
+    from olares_apps.errors import FetchError, SpecError
     from olares_apps.fit.mtp import MtpResult
     from olares_apps.fit.sweep import Device
     from olares_apps.lock.gather import Gatherer
@@ -79,7 +80,7 @@ def command(
     from olares_apps.cli.stores import workspace_root
     from olares_apps.cli.workbench import all_facts
     from olares_apps.engines.registry import spec_model
-    from olares_apps.errors import UsageError
+    from olares_apps.errors import SpecError, UsageError
     from olares_apps.fit.sweep import Device
     from olares_apps.fit.verdict import MIB, Thresholds
     from olares_apps.hardware import load_profile
@@ -113,11 +114,16 @@ def command(
         raise UsageError(f"{path} exists already", hint="choose another name, or edit it")
     with open_gatherer(offline=offline) as gatherer:
         facts = gatherer.hub.repo(repo, revision)
-        has_weights = any(file.endswith(".safetensors") for file in facts.files)
+        has_weights = any(
+            file.endswith((".safetensors", ".safetensors.index.json")) for file in facts.files
+        )
         make = _from_checkpoint if has_weights and not facts.ggufs() else _from_ggufs
         draft = make(wish, facts, gatherer)
         text = _set_apart(draft.text, top)
-        loaded = load_spec(text, path=path, model=spec_model(), facts=all_facts)
+        try:
+            loaded = load_spec(text, path=path, model=spec_model(), facts=all_facts)
+        except SpecError as error:
+            raise _no_spec(repo, error) from None
         images = [WantedImage(draft.image, "engine.image")]
         images += [WantedImage(DOWNLOAD_IMAGE, None)] if loaded.spec.model.files else []
         (update,) = update_locks([(loaded.spec, None, images)], gatherer)
@@ -158,6 +164,19 @@ class _Draft:
     image: str
     data: dict[str, Any]
     lines: list[str]
+
+
+def _no_spec(repo: str, error: "SpecError") -> "FetchError":
+    """Return why a repository gives no spec: the draft with its lines was never written."""
+    from olares_apps.errors import FetchError
+
+    said = "; ".join(
+        f"{item.field}: {item.message}" if item.field else item.message for item in error.problems
+    )
+    return FetchError(
+        f"what {repo} states makes no spec: {said}",
+        hint="name another repository, or write the spec by hand: olapps schema has the fields",
+    )
 
 
 def _set_apart(text: str, top: Path) -> str:

@@ -67,6 +67,11 @@ def choose_file(
             "the repository has no GGUF model", hint="name a repository of GGUF files"
         )
     shape = _shape(files, names, header)
+    if not (request.ctx or shape.context_length):
+        raise NothingFits(
+            "the model's header does not say which context it was trained for",
+            hint="name one with --ctx",
+        )
     asked = _with_head(shape, request, behaviour)
     rows = other_files(shape, asked, behaviour, device, [(name, files[name]) for name in names])
     for row in rows:

@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 import yaml
 from support.checkpoints import WITH_HEAD, checkpoint
-from support.fake_hub import FakeHub, sparse_model, split_model
-from support.gguf_files import QWEN36_35B, TINY_MOE
+from support.fake_hub import FakeHub, Sparse, sparse_model, split_model
+from support.gguf_files import QWEN36_35B, TINY_MOE, gguf_header, metadata_of, tensors_of
 from support.registry import FakeRegistry, ImageBlobs
 from support.workspaces import build_workspace, good, olapps, untouched
 
@@ -358,3 +358,38 @@ def test_the_default_image_is_pinned_known_and_runs_on_the_device(engine, image)
     ceiling = load_profile("olares-one").cuda_ceiling
     assert ceiling is not None
     assert (int(found[1]), int(found[2] or 0)) <= tuple(map(int, ceiling.split(".")))
+
+
+def header_with(changes: dict[str, Any]) -> Sparse:
+    """A model whose header says something else, None for nothing."""
+    data = metadata_of(QWEN36_35B) | changes
+    kept = {key: value for key, value in data.items() if value is not None}
+    return Sparse(gguf_header(kept, tensors_of(QWEN36_35B)), 17_200_000_000)
+
+
+@pytest.mark.parametrize(
+    ("changes", "licence", "says"),
+    [
+        ({"qwen35moe.context_length": None}, "mit", "name one with --ctx"),
+        ({"qwen35moe.context_length": 128}, "mit", "engine.ctx: 128 is out of range"),
+        ({}, "x" * 5000, "licenses.model.text"),
+    ],
+    ids=["no context", "a context too small", "an endless licence"],
+)
+def test_a_model_that_makes_no_spec_is_told_without_a_file_that_is_not_there(
+    root, registry, hub, changes, licence, says
+):
+    hub.add_repo(REPO, {"M-Q3_K_M.gguf": header_with(changes)}, licence=licence)
+    with untouched(root):
+        outcome = new(root, registry, code=1)
+    assert says in outcome.err
+    assert "apps/" not in outcome.err
+
+
+def test_an_index_without_its_files_is_told_as_that(root, registry, hub):
+    index = b'{"weight_map": {"a.weight": "model-00001-of-00001.safetensors"}}'
+    hub.add_repo(REPO, {"model.safetensors.index.json": index, "config.json": b"{}"})
+    with untouched(root):
+        outcome = new(root, registry, code=1)
+    assert "model-00001-of-00001.safetensors" in outcome.err
+    assert "no GGUF" not in outcome.err
