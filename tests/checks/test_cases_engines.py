@@ -308,7 +308,7 @@ def test_a_public_case_of_an_engine(name: str) -> None:
         assert not found, [f"{f.rule}: {f.message}" for f in found]
 
 
-@pytest.mark.parametrize("tag", (":latest", "", ":server:cuda", ":main"))
+@pytest.mark.parametrize("tag", [":latest", "", ":server:cuda", ":main"])
 def test_an_image_that_is_no_fixed_one_is_told_once(tag: str) -> None:
     image = f"docker.io/aamsellem/llama-cpp-mtp{tag}"
     found = {f.rule for f in Case(flagship, everywhere(IMAGE, image), "").findings()}
