@@ -98,6 +98,7 @@ def command(
             refused=refused,
             tools=tools,
             everything=not specs,
+            variants=hardware is None,
             shelf=shelf,
         )
         if output == "github":

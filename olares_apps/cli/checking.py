@@ -55,9 +55,12 @@ def check_specs(
     refused: Sequence[Refused] = (),
     tools: bool,
     everything: bool = False,
+    variants: bool = False,
     shelf: Shelf | None = None,
 ) -> Checked:
     """Check the charts of specs, and all of them beside each other.
+
+    With ``variants`` each spec is also checked as it is on the profiles that it has variants for.
 
     ``refused`` are specs that could not be used already; what cannot be rendered joins them.
     ``everything`` says that all of the workspace are there, so that charts of no spec can be
@@ -72,7 +75,10 @@ def check_specs(
     def check(loaded: LoadedSpec) -> tuple[int, list[Finding]]:
         try:
             charts = [chart for _, chart in bench.charts_of(loaded, generations)]
-            return len(charts), _check(bench, loaded, charts, system, changes, shelf)
+            found = _check(bench, loaded, charts, system, changes, shelf)
+            if variants:
+                found += _check_variants(bench, loaded, generations, found, changes)
+            return len(charts), found
         except OlappsError as error:
             return 0, run_refused(bench.refused(loaded.name, error), severities=lowered)
 
@@ -212,6 +218,38 @@ def _check(
         for chart in charts
     ]
     return _without_silenced(merge(found), changes)
+
+
+def _check_variants(
+    bench: Workbench,
+    loaded: LoadedSpec,
+    generations: Sequence[Generation],
+    known: Sequence[Finding],
+    changes: Mapping[str, SeverityChange],
+) -> list[Finding]:
+    """Return what is wrong with a spec on other profiles only, with the profile's name.
+
+    Other programs are not asked again: they look at the form of charts, which is the same.
+    """
+    told = {_fault(item) for item in known}
+    found: list[Finding] = []
+    for profile in loaded.spec.variants:
+        try:
+            there = bench.on_profile(loaded, profile)
+            charts = [chart for _, chart in bench.charts_of(there, generations)]
+            items = _check(bench, there, charts, None, changes, None)
+        except OlappsError as error:
+            items = run_refused(bench.refused(loaded.name, error), severities=_lowered(changes))
+        found += [
+            replace(item, message=f"on {profile}: {item.message}")
+            for item in items
+            if item.severity is not Severity.INFO and _fault(item) not in told
+        ]
+    return found
+
+
+def _fault(finding: Finding) -> tuple[str, Severity, str]:
+    return finding.rule, finding.severity, finding.message
 
 
 def _check_fleet(

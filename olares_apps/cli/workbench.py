@@ -80,7 +80,7 @@ class Workbench:
         """
         if hardware is not None:
             load_profile(hardware)
-        return [self._ready(loaded, hardware) for loaded in self.workspace.select(names)]
+        return [self.on_profile(loaded, hardware) for loaded in self.workspace.select(names)]
 
     def sort_out(
         self, names: Sequence[str], *, hardware: str | None = None
@@ -96,7 +96,7 @@ class Workbench:
         ready = []
         for loaded in specs:
             try:
-                ready.append(self._ready(loaded, hardware))
+                ready.append(self.on_profile(loaded, hardware))
             except OlappsError as error:
                 refused.append(self.refused(loaded.name, error))
         return ready, refused
@@ -106,7 +106,11 @@ class Workbench:
         folder = self.workspace.config.workspace.specs
         return Refused(self.workspace.app_of(name), f"{folder}/{name}.yaml", error)
 
-    def _ready(self, loaded: LoadedSpec, hardware: str | None) -> LoadedSpec:
+    def on_profile(self, loaded: LoadedSpec, hardware: str | None) -> LoadedSpec:
+        """Return a spec ready to render: on its own profile, or as it is on ``hardware``.
+
+        Raises SpecError for a variant or a recipe that is broken.
+        """
         if hardware is not None:
             loaded = variant_of(loaded, hardware, facts=all_facts)
         return self.with_recipe(loaded)

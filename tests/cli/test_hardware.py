@@ -85,6 +85,46 @@ def test_a_check_judges_the_spec_as_it_is_on_that_profile(shop: Path) -> None:
     assert olapps("check", "demo", "--no-tools", "--hardware", "rtx-3090", cwd=shop).code == 0
 
 
+WRONG_TEXT = '      text.summary: "A 999K context on your own device."\n'
+
+
+def test_a_check_without_a_profile_judges_the_variants_too(shop: Path) -> None:
+    spec = shop / "apps/demo.yaml"
+    assert olapps("check", "--no-tools", cwd=shop).code == 0
+    spec.write_text(spec.read_text() + WRONG_TEXT)
+    line = len(spec.read_text().splitlines())
+    found = olapps("check", "--no-tools", "--output", "json", cwd=shop)
+    assert found.code == 1
+    (one,) = [item for item in found.json["findings"] if item["severity"] == "error"]
+    assert (one["rule"], one["file"], one["line"]) == ("text-context", "apps/demo.yaml", line)
+    assert one["message"].startswith("on rtx-3090: text.summary")
+    # A named profile is checked alone: the spec's own is clean, the variant needs no prefix.
+    own = olapps("check", "--no-tools", "--hardware", "olares-one", cwd=shop)
+    assert own.code == 0
+    there = olapps("check", "--no-tools", "--hardware", "rtx-3090", "--output", "json", cwd=shop)
+    messages = [item["message"] for item in there.json["findings"]]
+    assert one["message"].removeprefix("on rtx-3090: ") in messages
+
+
+def test_what_the_spec_has_itself_is_told_once_and_not_of_each_variant(shop: Path) -> None:
+    spec = shop / "apps/demo.yaml"
+    spec.write_text(spec.read_text().replace("  parallel: 1", "  parallel: 1\n  ubatch: 4096"))
+    found = olapps("check", "demo", "--no-tools", "--output", "json", cwd=shop).json["findings"]
+    rules = [item["rule"] for item in found]
+    assert rules.count("ubatch-above-batch") == 1
+    assert len(rules) == len(set(rules))
+
+
+def test_a_variant_that_gives_no_chart_is_a_finding(shop: Path) -> None:
+    spec = shop / "apps/demo.yaml"
+    spec.write_text(spec.read_text() + "      engine.chat_template_file: gone.jinja\n")
+    found = olapps("check", "demo", "--no-tools", "--output", "json", cwd=shop).json["findings"]
+    (error,) = [item for item in found if item["severity"] == "error"]
+    assert error["rule"] == "spec-invalid"
+    assert error["message"].startswith("on rtx-3090: ")
+    assert "gone.jinja" in error["message"]
+
+
 def test_an_unknown_profile_is_named_with_the_nearest_one(shop: Path) -> None:
     wrong = olapps("render", "demo", "--hardware", "rtx-3900", "--out", "out", cwd=shop)
     assert wrong.code == 2
