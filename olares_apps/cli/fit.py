@@ -194,9 +194,10 @@ def _contexts(text: str) -> list[int] | None:
 def _read(path: Path) -> "GgufFacts":
     """Read the header of a local model, all parts of a split one that lie beside it."""
     from olares_apps.fit.byte_source import FileSource
-    from olares_apps.fit.gguf_facts import facts_of
+    from olares_apps.fit.gguf_facts import FactsError, facts_of
     from olares_apps.fit.gguf_header import read_header
     from olares_apps.fit.gguf_shards import merge_shards, shard_names
+    from olares_apps.fit.model_check import require_model
 
     headers = []
     for name in shard_names(path.name):
@@ -204,7 +205,12 @@ def _read(path: Path) -> "GgufFacts":
         if part.is_file():
             with FileSource(part) as source:
                 headers.append(read_header(source))
-    return facts_of(merge_shards(headers))
+    try:
+        facts = facts_of(merge_shards(headers))
+        require_model(facts)
+    except FactsError as error:
+        raise FactsError(f"{path.name}: {error.message}", hint=error.hint) from None
+    return facts
 
 
 def _print(report: "FitReport") -> None:

@@ -6,13 +6,14 @@ Key names and their meaning: llama.cpp b11434 ``src/llama-arch.cpp``.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, fields
+from types import MappingProxyType
 from typing import Any, Final, TypeAlias
 
 from olares_apps.errors import OlappsError
 from olares_apps.fit.gguf_header import GgufHeader, MetadataValue, Skipped, TensorInfo
 from olares_apps.fit.gguf_types import FILE_TYPES, FLOAT_TYPES, TENSOR_TYPES
 
-__all__ = ["FactsError", "GgufFacts", "PerLayer", "facts_of", "value_at"]
+__all__ = ["FactsError", "GgufFacts", "PerLayer", "facts_of", "largest_value", "value_at"]
 
 PerLayer: TypeAlias = int | tuple[int, ...]
 
@@ -21,6 +22,23 @@ _MOST_BLOCKS: Final = 4096
 _MOST: Final = 2**31 - 1
 _MOST_BYTES: Final = 2**50
 _BYTES: Final = frozenset({"file_size", "header_bytes"})
+# Widths and counts of one layer: the widest models are not near this.
+_MOST_WIDE: Final = 2**16
+_WIDE: Final = frozenset(
+    "head_count head_count_kv key_length value_length key_length_swa value_length_swa "
+    "kv_lora_rank key_length_mla value_length_mla indexer_key_length kda_head_dim wkv_head_size "
+    "ssm_conv_kernel ssm_state_size ssm_group_count shortconv_l_cache token_shift_count".split()
+)
+_MOST_EMBEDDING: Final = 2**20
+_PER_LAYER: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        "head_count": "attention.head_count",
+        "head_count_kv": "attention.head_count_kv",
+        "feed_forward_length": "feed_forward_length",
+        "recurrent_layers": "attention.recurrent_layers",
+        "sliding_window_pattern": "attention.sliding_window_pattern",
+    }
+)
 _BLOCK = re.compile(r"blk\.(\d{1,6})\.")
 
 
@@ -35,6 +53,11 @@ def value_at(values: PerLayer, layer: int) -> int:
     return values[layer] if layer < len(values) else 0
 
 
+def largest_value(values: PerLayer) -> int:
+    """Return the largest of a per-layer value."""
+    return values if isinstance(values, int) else max(values, default=0)
+
+
 @dataclass(frozen=True, slots=True)
 class GgufFacts:
     """What a GGUF model (all its parts) says that decides memory and the MTP rule.
@@ -43,8 +66,10 @@ class GgufFacts:
     or tokens. Zero means that the key is absent, except where None is allowed.
     ``block_count`` includes the ``nextn`` MTP blocks at the end.
 
-    Raises FactsError for what no model has: more than 2**50 bytes, counts beyond the 31 bits
-    that llama.cpp keeps them in, more than 4096 blocks, more MTP blocks than blocks.
+    Raises FactsError for what no model has: more than 2**50 bytes, parts that are larger than
+    the whole, counts beyond the 31 bits that llama.cpp keeps them in, heads and widths beyond
+    2**16, more than 4096 blocks, more MTP blocks than blocks, values per layer for another
+    number of blocks.
     """
 
     arch: str
@@ -102,15 +127,17 @@ class GgufFacts:
             )
         parts = (self.token_embd_bytes, self.output_bytes, self.mtp_block_bytes)
         whole = self.file_size or self.weight_bytes
-        if max(parts) > self.weight_bytes or self.weight_bytes > whole:
+        if sum(parts) > self.weight_bytes or self.weight_bytes > whole:
             raise FactsError(
-                f"{self.arch}: parts of {max(parts)} bytes, weights of {self.weight_bytes} in a "
+                f"{self.arch}: parts of {sum(parts)} bytes, weights of {self.weight_bytes} in a "
                 f"file of {self.file_size} make no sense"
             )
+        for name, key in _PER_LAYER.items():
+            if isinstance(value := getattr(self, name), tuple):
+                _check_length(self.arch, key, len(value), self.block_count, self.nextn)
         for field in fields(self):
             value = getattr(self, field.name)
-            is_bytes = field.name.endswith("_bytes") or field.name in _BYTES
-            most = _MOST_BYTES if is_bytes else _MOST
+            most = _most(field.name)
             for number in value if isinstance(value, tuple) else (value,):
                 if isinstance(number, int) and number > most:
                     raise FactsError(
@@ -167,6 +194,20 @@ class GgufFacts:
         return cls(**values)
 
 
+def _most(name: str) -> int:
+    if name.endswith("_bytes") or name in _BYTES:
+        return _MOST_BYTES
+    if name in ("n_embd", "ssm_inner_size"):
+        return _MOST_EMBEDDING
+    return _MOST_WIDE if name in _WIDE else _MOST
+
+
+def _check_length(arch: str, key: str, count: int, blocks: int, nextn: int) -> None:
+    """Raise FactsError when an array is not one value per block, MTP blocks counted or not."""
+    if blocks and count not in (blocks, blocks - nextn):
+        raise FactsError(f"{arch}: {key} has {count} values for {blocks} blocks")
+
+
 def _is_count(value: object) -> bool:
     return isinstance(value, int) and not isinstance(value, bool) and value >= 0
 
@@ -208,9 +249,13 @@ def facts_of(header: GgufHeader) -> GgufFacts:
     blocks = key("block_count")
     nextn = key("nextn_predict_layers")
     embd = key("embedding_length")
+    for name in _PER_LAYER.values():
+        # Looked at here as well: an array of one repeated value becomes that value.
+        if (count := read.length(f"{arch}.{name}")) is not None:
+            _check_length(arch, name, count, blocks, nextn)
     heads = read.per_layer(f"{arch}.attention.head_count") or 0
     heads_kv = read.per_layer(f"{arch}.attention.head_count_kv")
-    head_dim = embd // _largest(heads) if _largest(heads) else 0
+    head_dim = embd // largest_value(heads) if largest_value(heads) else 0
     by_name = {tensor.name: tensor for tensor in header.tensors}
     embedding = by_name.get("token_embd.weight")
     mtp = [tensor for tensor in header.tensors if _block(tensor) >= blocks - nextn] if nextn else []
@@ -290,11 +335,7 @@ def _is_float_matrix(tensor: TensorInfo) -> bool:
 def _vocabulary(read: "_Keys", arch: str, embedding: TensorInfo | None) -> int:
     if embedding and len(embedding.dims) == 2:
         return embedding.dims[1]
-    return read.integer(f"{arch}.vocab_size") or read.count("tokenizer.ggml.tokens")
-
-
-def _largest(values: PerLayer) -> int:
-    return values if isinstance(values, int) else max(values, default=0)
+    return read.integer(f"{arch}.vocab_size") or read.length("tokenizer.ggml.tokens") or 0
 
 
 class _Keys:
@@ -319,11 +360,12 @@ class _Keys:
     def flag(self, key: str) -> bool:
         return self._metadata.get(key) is True
 
-    def count(self, key: str) -> int:
+    def length(self, key: str) -> int | None:
+        """Return how many values an array has, None where there is no array."""
         value = self._metadata.get(key)
         if isinstance(value, Skipped):
             return value.count
-        return len(value) if isinstance(value, tuple) else 0
+        return len(value) if isinstance(value, tuple) else None
 
     def per_layer(self, key: str, *, keep_array: bool = False) -> PerLayer | None:
         """Return a scalar or an array of whole numbers.

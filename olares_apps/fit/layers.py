@@ -79,6 +79,8 @@ _INTERVAL_ARCHITECTURES: Final = frozenset("qwen35 qwen35moe qwen3next qwen4exp 
 _RECURRENT_ARCHITECTURES: Final = frozenset("mamba mamba2 rwkv6 rwkv6qwen2 rwkv7 arwkv7".split())
 # Architectures where every layer has both an attention cache and a recurrent state.
 _BOTH: Final = frozenset({"falconh1"})
+# Architectures with blocks that have neither attention nor a state.
+_BARE: Final = frozenset({"deci"})
 # Layers that keep their own KV when the file has no shared_kv_layers key.
 _OWN_KV_LAYERS: Final[Mapping[str, int]] = MappingProxyType({"gemma3n": 20})
 
@@ -109,6 +111,12 @@ def plan_layers(facts: GgufFacts) -> LayerPlan:
         for layer in range(facts.trunk_layers, facts.block_count)
     )
     not_modelled = [_NOT_MODELLED[arch]] if arch in _NOT_MODELLED else []
+    bare = sum(
+        layer < with_kv and layer not in recurrent and not value_at(facts.head_count_kv, layer)
+        for layer in trunk
+    )
+    if bare and attention and arch not in _BARE and not _state_elements(facts):
+        not_modelled.append(f"whatever {bare} of {len(trunk)} blocks without KV heads may keep")
     if facts.indexer_key_length:
         not_modelled.append("the key cache of the sparse attention indexer")
     return LayerPlan(

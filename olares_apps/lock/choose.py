@@ -3,6 +3,7 @@
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Final
 
 from olares_apps.errors import OlappsError
@@ -12,6 +13,7 @@ from olares_apps.fit.gguf_facts import FactsError, GgufFacts
 from olares_apps.fit.gguf_shards import missing_shards
 from olares_apps.fit.memory_model import estimate
 from olares_apps.fit.memory_request import MemoryRequest
+from olares_apps.fit.model_check import require_model
 from olares_apps.fit.mtp import MtpResult, check_mtp
 from olares_apps.fit.sweep import Device, FileRow, is_model, largest_context, other_files
 from olares_apps.fit.verdict import FitState, Verdict
@@ -59,14 +61,16 @@ def choose_file(
 
     ``files`` are the GGUF files and their sizes in bytes; ``header`` reads one. Sizes alone
     rank the files, and the header of the chosen one decides. MTP is on when the file has its
-    head and the build can use it. Raises NothingFits.
+    head and the build can use it. Raises NothingFits, or FactsError for a header that describes
+    no model.
     """
+    read = partial(_model, header)
     names = [name for name in files if is_model(name)]
     if not names:
         raise NothingFits(
             "the repository has no GGUF model", hint="name a repository of GGUF files"
         )
-    shape = _shape(files, names, header)
+    shape = _shape(files, names, read)
     if not (request.ctx or shape.context_length):
         raise NothingFits(
             "the model's header does not say which context it was trained for",
@@ -77,7 +81,7 @@ def choose_file(
     for row in rows:
         if row.verdict is None or row.verdict.state is not FitState.FITS:
             continue
-        facts = header(row.name)
+        facts = read(row.name)
         final = _with_head(facts, request, behaviour)
         verdict = device.judge(estimate(facts, final, behaviour))
         if verdict.state is FitState.FITS:
@@ -89,6 +93,15 @@ def choose_file(
         f"no file fits {device.profile.title} with {request.ctx or shape.context_length} tokens",
         hint=_instead(shape, asked, behaviour, device, rows),
     )
+
+
+def _model(header: Callable[[str], GgufFacts], file: str) -> GgufFacts:
+    try:
+        facts = header(file)
+        require_model(facts)
+    except FactsError as error:
+        raise FactsError(f"{file}: {error.message}", hint=error.hint) from None
+    return facts
 
 
 def _shape(

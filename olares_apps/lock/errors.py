@@ -9,6 +9,7 @@ Tree::
     |-- RevisionMissing         no such branch, tag or commit
     |-- ModelFileMissing        no such file; suggests the nearest name
     |   `-- ShardsMissing       some parts of a split file are not there
+    |-- LaterPart               a part of a split file that is not the first
     |-- HubFailed               the hub does not answer, or not in a way that makes sense
     |-- RangeRefused            a server that ignores ranges or sends another one
     |-- FileChanged             the file became another between two ranges
@@ -32,6 +33,7 @@ __all__ = [
     "HubFailed",
     "ImageDenied",
     "ImageMissing",
+    "LaterPart",
     "LockBroken",
     "ModelFileMissing",
     "Offline",
@@ -118,6 +120,17 @@ class ShardsMissing(ModelFileMissing):
         )
         self.repo, self.file, self.revision = repo, file, revision
         self.missing, self.suggestion = tuple(missing), None
+
+
+class LaterPart(FetchError):
+    """A part of a split model where its first one must stand; ``first`` is that one."""
+
+    def __init__(self, file: str, first: str) -> None:
+        self.file, self.first = file, first
+        super().__init__(
+            f"{file} is a later part of a split model",
+            hint=f"name the first part, {first}; the others follow from it",
+        )
 
 
 class HubFailed(FetchError):

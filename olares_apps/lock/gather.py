@@ -11,9 +11,11 @@ from typing import Any, Final, TypeAlias, TypeVar
 from pydantic import ValidationError
 
 from olares_apps.errors import FetchError, OlappsError, UsageError
+from olares_apps.fit.gguf_shards import shard_names
+from olares_apps.fit.model_check import require_model
 from olares_apps.lock.apply import contradictions, is_commit
 from olares_apps.lock.checkpoint import checkpoint_of, download_size, is_checkpoint
-from olares_apps.lock.errors import HubFailed, Offline, RegistryFailed
+from olares_apps.lock.errors import HubFailed, LaterPart, Offline, RegistryFailed
 from olares_apps.lock.hub import Hub, RepoFacts
 from olares_apps.lock.model import (
     FilePart,
@@ -94,7 +96,14 @@ class Gatherer:
     _guard: Mutex = field(default_factory=Mutex)
 
     def file(self, file: ModelFile, revision: str) -> LockedFile:
-        """Return the facts of a model file at ``revision``; a stated commit may do offline."""
+        """Return the facts of a model file at ``revision``; a stated commit may do offline.
+
+        Raises LaterPart, FactsError for a target whose header describes no model, and what hub
+        and registry raise.
+        """
+        first = shard_names(file.file)[0]
+        if first != file.file:
+            raise LaterPart(file.file, first)
         try:
             facts = self._repo(file.repo, revision)
             with plausible(HubFailed, f"{self.hub.endpoint} states about {file.repo}"):
@@ -159,7 +168,14 @@ class Gatherer:
 
     def _described(self, file: ModelFile, facts: RepoFacts) -> LockedFile:
         names = self.hub.parts(facts, file.file)
+        parts = [
+            FilePart(file=name, size=facts.files[name][0], sha256=facts.files[name][1])
+            for name in names
+        ]
         is_gguf = file.file.endswith(".gguf")
+        header = self.hub.gguf(facts, file.file) if is_gguf else None
+        if header and file.role == "target":
+            require_model(header)
         others = facts.ggufs() if is_gguf and file.role == "target" else {}
         return LockedFile(
             role=file.role,
@@ -170,11 +186,8 @@ class Gatherer:
             gated=facts.gated,
             licence=facts.licence,
             origin=Origin(state="verified", source=self.hub.endpoint, at=self.now()),
-            parts=[
-                FilePart(file=name, size=facts.files[name][0], sha256=facts.files[name][1])
-                for name in names
-            ],
-            gguf=self.hub.gguf(facts, file.file).to_dict() if is_gguf else None,
+            parts=parts,
+            gguf=header.to_dict() if header else None,
             checkpoint=checkpoint_of(self.hub, facts, file.file)
             if is_checkpoint(file.file)
             else None,

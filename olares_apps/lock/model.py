@@ -7,7 +7,9 @@ from typing import Annotated, Any, Final, Literal, Self
 from pydantic import Field, field_validator, model_validator
 
 from olares_apps.errors import OlappsError
-from olares_apps.fit.gguf_facts import GgufFacts
+from olares_apps.fit.gguf_facts import FactsError, GgufFacts
+from olares_apps.fit.gguf_shards import shard_names
+from olares_apps.fit.model_check import require_model
 from olares_apps.fit.vllm_budget import VllmFacts
 from olares_apps.spec.models import Closed
 from olares_apps.spec.types import ModelPath, RepoId, Sha256
@@ -25,6 +27,7 @@ __all__ = [
 ]
 
 SCHEMA: Final = 1
+_INDEX: Final = ".safetensors.index.json"
 _SHAPE: Final = frozenset(item.name for item in fields(VllmFacts)) - {"weight_bytes"}
 
 Commit = Annotated[str, Field(pattern=r"^[0-9a-f]{40}([0-9a-f]{24})?$")]
@@ -126,6 +129,36 @@ class LockedFile(Closed):
             except OlappsError as error:
                 raise ValueError(error.message) from None
         return value
+
+    @model_validator(mode="after")
+    def _agrees(self) -> Self:
+        self._check_parts()
+        facts = self.facts
+        if facts is not None and facts.file_size != self.size:
+            raise ValueError(
+                f"the header facts are of a file of {facts.file_size} bytes, the parts have "
+                f"{self.size}"
+            )
+        if facts is not None and self.role == "target":
+            try:
+                require_model(facts)
+            except FactsError as error:
+                raise ValueError(error.message) from None
+        return self
+
+    def _check_parts(self) -> None:
+        """Raise ValueError unless the parts are those of the file."""
+        names = [part.file for part in self.parts]
+        if self.file.endswith(_INDEX):
+            if names[0] != self.file:
+                raise ValueError(f"the first part is {names[0]}, not the index {self.file}")
+            return
+        # By hand one size can be stated, of the first part.
+        wanted = list(shard_names(self.file))[: 1 if self.origin.state == "stated" else None]
+        if self.file != wanted[0]:
+            raise ValueError(f"{self.file} is a part: the first one, {wanted[0]}, names the model")
+        if names != wanted:
+            raise ValueError(f"the parts of {self.file} are not those that its name promises")
 
     @property
     def size(self) -> int:

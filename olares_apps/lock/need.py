@@ -10,6 +10,7 @@ from olares_apps.fit.behaviours import BuildBehaviour, behaviour_of, build_numbe
 from olares_apps.fit.gguf_facts import GgufFacts
 from olares_apps.fit.memory_model import MemoryEstimate, estimate
 from olares_apps.fit.memory_request import MemoryRequest
+from olares_apps.fit.model_check import require_model
 from olares_apps.fit.unmodelled import projector_on_host, unmodelled_options
 from olares_apps.fit.verdict import judge, required_gpu_memory
 from olares_apps.hardware import HardwareProfile
@@ -86,7 +87,8 @@ def fit_case(
 ) -> FitCase | None:
     """Return the case of a spec; ``facts`` replace those of the lock.
 
-    None when the engine is not llama.cpp or the header of the target is not known.
+    None when the engine is not llama.cpp or the header of the target is not known. Raises
+    FactsError for a header that describes no model.
     """
     settings = spec.engine
     if not isinstance(settings, LlamaCppSettings):
@@ -101,6 +103,7 @@ def fit_case(
     facts = facts or (target.facts if target else None)
     if facts is None:
         return None
+    require_model(facts)
     mmproj, drafter = locked.get("mmproj"), locked.get("drafter")
     size = mmproj.size if mmproj else _stated_size(spec, "mmproj")
     request = memory_request(settings, mmproj_bytes=size)

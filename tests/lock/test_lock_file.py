@@ -140,7 +140,7 @@ GGUF = facts_35b().to_dict()
         (changed(COMMIT, "main"), 8, "files.0.commit"),
         (changed("size: 1\n", "size: -1\n"), 17, "files.0.parts.0.size"),
         (changed("size: 1\n", f"size: {2**62}\n"), 17, "files.0.parts.0.size"),
-        (changed("arch:", "arc:", gguf={"schema": 1, "arch": "x"}), 19, "unknown header fact"),
+        (changed("arch:", "arc:", gguf=GGUF), 19, "unknown header fact"),
         (changed("block_count: 41", "block_count: 9999", gguf=GGUF), 19, "make no sense"),
         (changed("n_embd: 2048", f"n_embd: {2**62}", gguf=GGUF), 19, "n_embd"),
         (changed("n_embd: 2048", "n_embd: -1", gguf=GGUF), 19, "n_embd cannot be -1"),

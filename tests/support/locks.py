@@ -18,13 +18,15 @@ def file_of(
     repo: str = "example-org/Demo-35B-GGUF",
     file: str = "Demo-35B-UD-Q3_K_XL.gguf",
     requested: str = "main",
-    size: int = 1,
+    size: int | None = None,
     parts: Sequence[tuple[str, int, str | None]] = (),
     gguf: dict[str, Any] | None = None,
     licence: str | None = "apache-2.0",
     others: Mapping[str, int] | None = None,
     gated: bool = False,
 ) -> LockedFile:
+    if size is None:
+        size = (gguf or {}).get("file_size", 1)
     return LockedFile(
         role=role,
         repo=repo,
