@@ -213,7 +213,7 @@ def test_an_image_of_a_variant_that_is_missing_is_told_at_the_variant(root, regi
 def test_a_token_that_cannot_be_sent_is_told_and_not_shown(root, monkeypatch, token):
     monkeypatch.setenv("HF_TOKEN", token)
     outcome = olapps("lock", cwd=root)
-    assert outcome.code == 1
+    assert outcome.code == 2
     assert "HF_TOKEN holds characters that no token has" in outcome.err
     assert token not in outcome.err
 
