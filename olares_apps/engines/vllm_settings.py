@@ -4,11 +4,13 @@ Fields that are options carry the option's own name with ``_`` for ``-``; what a
 accepts, names and values, is in its flag table.
 """
 
+import re
 from collections.abc import Mapping
 from functools import cache
 from typing import Annotated, ClassVar, Final, Literal
 
 from pydantic import (
+    AfterValidator,
     Discriminator,
     Field,
     PlainValidator,
@@ -24,9 +26,20 @@ from olares_apps.spec.types import ArgumentText, Folder, JsonObject, Line, Model
 __all__ = ["OPTIONS", "VllmSettings", "VllmSpeculative"]
 
 Word = Annotated[StrictStr, Field(pattern=r"^[A-Za-z0-9_][\w.:/-]{0,63}$")]
+_PACKAGE: Final = r"[A-Za-z0-9][\w.-]{0,63}(\[[\w,.-]{1,63}\])?"
+_PINNED: Final = rf"{_PACKAGE}==[\w.!+-]{{1,40}}"
+
+
+def _pip_package(value: str) -> str:
+    if re.fullmatch(_PINNED, value, re.ASCII):
+        return value
+    if re.fullmatch(_PACKAGE, value, re.ASCII):
+        raise ValueError(f"names no version, so every start may install another: {value}==VERSION")
+    raise ValueError("must be a package with its version, NAME==VERSION")
+
+
 PipPackage = Annotated[
-    StrictStr,
-    Field(pattern=r"^[A-Za-z0-9][\w.-]{0,63}(\[[\w,.-]{1,63}\])?(==[\w.!+-]{1,40})?$"),
+    StrictStr, AfterValidator(_pip_package), Field(json_schema_extra={"pattern": f"^{_PINNED}$"})
 ]
 # Token ids and seeds are the largest whole numbers among sampler settings.
 _LARGEST: Final = 2**32

@@ -11,6 +11,7 @@ from pathlib import PurePosixPath
 from typing import Any, Final
 
 from olares_apps.engines.base import ASSET_FOLDER, MODEL_FOLDER, Launch
+from olares_apps.engines.known_images import known_server
 from olares_apps.errors import Problem, RenderError, SpecError
 from olares_apps.render.editable import Editable, Piece
 from olares_apps.render.resources import server_memory
@@ -61,7 +62,7 @@ def pod_context(
     waiting = launch.probe.load_seconds + (download_seconds if fetch else 0)
     checked = [config, carried, download] + ([mounts] if mounts else [])
     scratch = _scratch(launch)
-    _check_places(spec, [*scratch, *mounts])
+    _check_places(spec, launch, [*scratch, *mounts])
     _check_settings(spec, launch, editable, config)
     return {
         "app": spec.app,
@@ -240,15 +241,23 @@ def _scratch(launch: Launch) -> list[str]:
     return list(launch.scratch)
 
 
-def _check_places(spec: AppSpec[Any], taken: Sequence[str]) -> None:
-    """Raise SpecError for a folder of the spec where the server has something else mounted.
+def _check_places(spec: AppSpec[Any], launch: Launch, taken: Sequence[str]) -> None:
+    """Raise SpecError for a place of the spec where the server has something else.
 
-    The API takes no pod that mounts two volumes at one path.
+    The API takes no pod that mounts two volumes at one path, and what is mounted over the server
+    or its folder hides it.
     """
+    binary = next(iter(launch.command[:1]), "") or known_server(spec.engine.image) or ""
+    if binary in spec.config_files:
+        problem = Problem("is the server itself", field=f"config_files.{binary}")
+        raise SpecError([problem], hint="choose another path")
     for index, volume in enumerate(spec.volumes):
         for number, folder in enumerate(volume.mounts):
+            field = f"volumes.{index}.mounts.{number}"
+            if binary.startswith("/") and PurePosixPath(binary).is_relative_to(folder):
+                problem = Problem(f"{folder} would hide the server, {binary}", field=field)
+                raise SpecError([problem], hint="choose another folder, for example /data")
             if folder in taken:
-                field = f"volumes.{index}.mounts.{number}"
                 raise SpecError(
                     [Problem(f"the server has something else at {folder}", field=field)],
                     hint="choose another folder",

@@ -20,6 +20,12 @@ _OWN_NAMES: Final = ("server", "download", "permissions", "config", "scripts", "
 # What a chart with Model Console has besides.
 _CONSOLE_NAMES: Final = (CONSOLE, "wait", "prepare")
 _MOST_ENTRANCES: Final = 10
+# Folders of the image that a volume, empty at first, would hide.
+_SYSTEM_FOLDERS: Final = frozenset(
+    "/bin /boot /dev /etc /lib /lib64 /proc /sbin /sys /usr /usr/bin /usr/lib "
+    "/usr/local /usr/local/bin /usr/local/cuda /usr/local/lib /usr/sbin".split()
+)
+_KERNEL_FOLDERS: Final = ("/dev/", "/proc/", "/sys/")
 _OWN_FOLDERS: Final = ("/models", "/config", "/scripts", "/dev/shm", "/")  # noqa: S108
 # What Service, probes, flag table and the image itself follow besides the arguments.
 _FIXED_FIELDS: Final = tuple(f"engine.{name}" for name in "type image build port binary".split())
@@ -79,8 +85,14 @@ def _volumes(spec: "AppSpec[Any]") -> Iterator[Conflict]:
             path = ("volumes", index, "mounts", number)
             if mount in _OWN_FOLDERS:
                 yield Conflict(path, f"{mount} is a folder of the chart itself", "choose another")
+            elif mount in _SYSTEM_FOLDERS or mount.startswith(_KERNEL_FOLDERS):
+                message = f"{mount} is a folder of the system: the volume would hide it"
+                yield Conflict(path, message, "choose another, for example /data")
             elif mount in seen:
                 yield Conflict(path, f"{mount} is also that of {seen[mount]}")
+            file = next((f for f in spec.config_files if mount.startswith(f"{f}/")), None)
+            if file:
+                yield Conflict(path, f"{mount} lies in {file}, which config_files makes a file")
             seen.setdefault(mount, ".".join(map(str, path)))
 
 
@@ -89,6 +101,10 @@ def _config_files(spec: "AppSpec[Any]") -> Iterator[Conflict]:
         folder = next((f for f in _OWN_FOLDERS[:-1] if path.startswith(f"{f}/")), None)
         if folder:
             message = f"lies in {folder}, a folder of the chart itself"
+            yield Conflict(("config_files", path), message, "choose another folder")
+        file = next((f for f in spec.config_files if path.startswith(f"{f}/")), None)
+        if file:
+            message = f"lies in {file}, which is a file too"
             yield Conflict(("config_files", path), message, "choose another folder")
 
 

@@ -183,10 +183,19 @@ def _image(value: str) -> str:
     return value
 
 
+# What stands before a file's path in addresses of the hub: the kind of page and the revision.
+_HUB_PAGE = re.compile(r"(?:blob|resolve|raw|tree)/(?:main|master|refs|[0-9a-f]{7,40})/")
+
+
 def _model_path(value: str) -> str:
     parts = value.split("/")
     if value.startswith(("http:", "https:")):
         raise ValueError("is a URL: write the file's path inside the repository")
+    if _HUB_PAGE.match(value):
+        raise ValueError(
+            f"begins like the address of a page ({parts[0]}/{parts[1]}/): write the file's path "
+            "inside the repository, and a commit or branch in revision"
+        )
     if not value.isprintable() or "\\" in value or any(part in ("", ".", "..") for part in parts):
         raise ValueError("must be a relative path with forward slashes, without '..'")
     return value

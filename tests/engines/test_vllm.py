@@ -181,11 +181,12 @@ def test_an_empty_command_keeps_the_entry_point_of_the_image() -> None:
 
 
 def test_missing_packages_are_installed_before_the_start() -> None:
-    packages = ["mistral-common[soundfile]==1.9.1", "soxr"]
+    packages = ["mistral-common[soundfile]==1.9.1", "soxr==1.0.0"]
     result = launch(VOICE, {"engine.pip_packages": packages})
     assert result.command == [
         *("sh", "-c"),
-        "pip install --quiet 'mistral-common[soundfile]==1.9.1' soxr && exec vllm serve \"$@\"",
+        "pip install --quiet 'mistral-common[soundfile]==1.9.1' soxr==1.0.0 "
+        '&& exec vllm serve "$@"',
         "--",
     ]
     assert result.argv == launch(VOICE).argv
@@ -196,6 +197,12 @@ def test_missing_packages_are_installed_before_the_start() -> None:
 @pytest.mark.parametrize("package", ["a; rm -rf /", "-r x", "a b", "https://x.example/a.whl", ""])
 def test_only_packages_are_installed(package: str) -> None:
     with pytest.raises(ValidationError, match="pip_packages"):
+        vllm_spec(VOICE, {"engine.pip_packages": [package]})
+
+
+@pytest.mark.parametrize("package", ["librosa", "mistral-common[soundfile]", "a>=1", "a=="])
+def test_every_package_states_its_version(package: str) -> None:
+    with pytest.raises(ValidationError, match=r"==VERSION"):
         vllm_spec(VOICE, {"engine.pip_packages": [package]})
 
 

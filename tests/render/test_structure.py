@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from support.charts import NEW, OLD, device_values, write_tree
+from support.charts import NEW, OLD, device_values, make_tree, write_tree
 from support.helm_binary import helm_params, helm_template, run_helm
 from support.kubernetes import (
     Object,
@@ -367,6 +367,36 @@ def test_a_folder_where_the_server_has_something_else_is_refused() -> None:
     with pytest.raises(SpecError, match="something else at /cache") as caught:
         chart({"volumes": [volume], "engine.slot_save_path": "/cache"}, NEW)
     assert caught.value.problems[0].field == "volumes.0.mounts.1"
+
+
+STOCK_IMAGE = "ghcr.io/ggml-org/llama.cpp:server-cuda13-b8740"
+ANY_COMMAND = {
+    "type": "container",
+    "image": STOCK_IMAGE,
+    "command": [],
+    "args": ["--model", "{{ target }}", "--port", "8000"],
+}
+
+
+@pytest.mark.parametrize("folder", ["/app", "/app/llama-server"])
+@pytest.mark.parametrize(
+    "changes",
+    [{}, {"engine": ANY_COMMAND, "text.summary": "A demo."}],
+    ids=["a command", "the entry point of a known image"],
+)
+def test_a_volume_over_the_server_is_refused(changes: Mapping[str, Any], folder: str) -> None:
+    volume = {"source": "app-data", "folder": "a", "mounts": ["/data", folder]}
+    with pytest.raises(SpecError, match="would hide the server, /app/llama-server") as caught:
+        make_tree(NEW, {**changes, "volumes": [volume]})
+    assert caught.value.problems[0].field == "volumes.0.mounts.1"
+    make_tree(NEW, {**changes, "volumes": [{**volume, "mounts": ["/app/data", "/apps"]}]})
+
+
+def test_a_file_in_the_place_of_the_server_is_refused() -> None:
+    path = "/app/llama-server"
+    with pytest.raises(SpecError, match="is the server itself") as caught:
+        chart({"config_files": {path: "config/app.yml"}}, NEW)
+    assert caught.value.problems[0].field == f"config_files.{path}"
 
 
 def test_files_that_no_config_map_can_carry_are_refused() -> None:

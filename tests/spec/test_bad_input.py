@@ -47,6 +47,16 @@ def test_versions_have_one_form(written: str, facts: list[str]) -> None:
     assert all(fact in problem.message for fact in facts), problem.message
 
 
+@pytest.mark.parametrize("page", ["blob/main", "resolve/main", "tree/0123abc", "raw/master"])
+def test_the_address_of_a_page_is_no_model_file(page: str) -> None:
+    name = "Demo-35B-UD-Q3_K_XL.gguf"
+    problem = only((f"file: {name}", f"file: {page}/{name}"))
+    assert problem.field == "model.files.0.file"
+    assert f"begins like the address of a page ({page}/)" in problem.message
+    own = load(spec_text((f"file: {name}", f"file: blob/{name}"))).spec
+    assert own.model.files[0].file == f"blob/{name}"
+
+
 def test_a_version_of_sixteen_characters_is_accepted() -> None:
     assert load(spec_text(('"1.0.0"', '"1234.12345.12345"'))).spec.version == "1234.12345.12345"
 

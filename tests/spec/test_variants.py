@@ -171,6 +171,23 @@ def test_a_setting_within_its_ends_loads() -> None:
             "/models is a folder of the chart itself",
         ),
         (
+            "volumes:\n  - {source: app-data, folder: a, mounts: [/usr/lib]}\n",
+            "mounts:",
+            "/usr/lib is a folder of the system",
+        ),
+        (
+            "volumes:\n  - {source: app-data, folder: a, mounts: [/proc/1]}\n",
+            "mounts:",
+            "/proc/1 is a folder of the system",
+        ),
+        ("config_files: {/app/x: a, /app/x/y: a}\n", "/app/x/y", "lies in /app/x, which is a file"),
+        (
+            "config_files: {/app/x: a}\n"
+            "volumes:\n  - {source: app-data, folder: a, mounts: [/app/x/y]}\n",
+            "mounts:",
+            "/app/x/y lies in /app/x, which config_files makes a file",
+        ),
+        (
             "volumes:\n  - {source: app-data, folder: ../a, mounts: [/a]}\n",
             "folder:",
             "must be a folder such as studio/output",
