@@ -38,13 +38,14 @@ def command(
     Fetches sizes, digests, commits and GGUF headers from the model hub, and digests from image
     registries. Nothing that is locked already is asked for without --upgrade.
     """
+    from olares_apps.cli.lock_images import added_images
     from olares_apps.cli.progress import progress
     from olares_apps.cli.workbench import all_facts, open_workbench
     from olares_apps.errors import SpecError, UsageError
     from olares_apps.lock.errors import LockBroken
     from olares_apps.lock.file import load_lock, lock_path, write_lock
-    from olares_apps.lock.gather import WantedImage, update_locks, with_variants
-    from olares_apps.render.assemble import DOWNLOAD_IMAGE
+    from olares_apps.lock.gather import update_locks
+    from olares_apps.lock.wanted import wanted_images, with_variants
     from olares_apps.spec.loader import variant_of
 
     if names and everything:
@@ -58,11 +59,8 @@ def command(
             variant_of(loaded, profile, facts=all_facts).spec for profile in loaded.spec.variants
         ]
         spec = with_variants(loaded.spec, variants)
-        fields = {loaded.spec.engine.image: "engine.image"}
-        for profile, variant in zip(loaded.spec.variants, variants, strict=True):
-            fields.setdefault(variant.engine.image, f"variants.{profile}")
-        images = [WantedImage(image, field) for image, field in fields.items()]
-        images += [WantedImage(DOWNLOAD_IMAGE, None)] if spec.model.files else []
+        by_profile = list(zip(loaded.spec.variants, variants, strict=True))
+        images = wanted_images(loaded.spec, by_profile, added_images(loaded.spec, *variants))
         try:
             known = load_lock(top / loaded.path, shown=loaded.path)
         except LockBroken as error:
@@ -75,7 +73,7 @@ def command(
         updates = update_locks(todo, gatherer, upgrade=upgrade, progress=advance)
     missing = {image: why for update in updates for image, why in update.missing.items()}
     for image, why in missing.items():
-        out.note(f"{image}, which does the download, is not pinned: {why}")
+        out.note(f"{image}, which the chart adds, is not pinned: {why}")
     rows: list[dict[str, Any]] = []
     problems: list[Problem] = []
     for loaded, update in zip(selected, updates, strict=True):

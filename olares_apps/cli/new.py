@@ -77,6 +77,7 @@ def command(
     from pathlib import PurePath
 
     from olares_apps.cli.lock import open_gatherer
+    from olares_apps.cli.lock_images import added_images
     from olares_apps.cli.stores import workspace_root
     from olares_apps.cli.workbench import all_facts
     from olares_apps.engines.registry import spec_model
@@ -85,9 +86,9 @@ def command(
     from olares_apps.fit.verdict import MIB, Thresholds
     from olares_apps.hardware import load_profile
     from olares_apps.lock.file import write_lock
-    from olares_apps.lock.gather import WantedImage, update_locks
+    from olares_apps.lock.gather import update_locks
     from olares_apps.lock.image_name import parse_image
-    from olares_apps.render.assemble import DOWNLOAD_IMAGE
+    from olares_apps.lock.wanted import wanted_images
     from olares_apps.spec.loader import load_spec
     from olares_apps.spec.workspace import load_config
 
@@ -124,8 +125,7 @@ def command(
             loaded = load_spec(text, path=path, model=spec_model(), facts=all_facts)
         except SpecError as error:
             raise _no_spec(repo, error) from None
-        images = [WantedImage(draft.image, "engine.image")]
-        images += [WantedImage(DOWNLOAD_IMAGE, None)] if loaded.spec.model.files else []
+        images = wanted_images(loaded.spec, [], added_images(loaded.spec))
         (update,) = update_locks([(loaded.spec, None, images)], gatherer)
     with (top / path).open("x", encoding="utf-8") as file:
         file.write(text)

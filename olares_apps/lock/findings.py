@@ -140,24 +140,25 @@ def _stale(spec: AppSpec[Any], lock: Lock) -> Iterator[Finding]:
 
 
 def _images(spec: AppSpec[Any], lock: Lock, profile: HardwareProfile) -> Iterator[Finding]:
-    image = spec.engine.image
-    entry = lock.image(image)
-    if entry is None:
-        message = f"whether the image {image} exists is not known"
-        yield _finding(spec, "image-exists", Severity.WARNING, message, _LOCK)
-        return
-    platforms = {item.architecture.partition("/")[0]: item for item in entry.platforms}
-    wanted = profile.architecture
-    if wanted and wanted not in platforms:
-        has = ", ".join(sorted(platforms))
-        message = (
-            f"the image {image} has no {wanted} variant (it has {has}), {profile.name} needs it"
-        )
-        yield _finding(spec, "image-exists", Severity.ERROR, message, "choose another image")
-        return
-    served = [platforms[wanted]] if wanted else entry.platforms
-    declared = next((item.cuda for item in served if item.cuda), None)
-    yield from _cuda(spec, declared, profile)
+    own = spec.engine.image
+    for image in dict.fromkeys((own, *(step.image for step in spec.init))):
+        entry = lock.image(image)
+        if entry is None:
+            message = f"whether the image {image} exists is not known"
+            yield _finding(spec, "image-exists", Severity.WARNING, message, _LOCK)
+            continue
+        platforms = {item.architecture.partition("/")[0]: item for item in entry.platforms}
+        wanted = profile.architecture
+        if wanted and wanted not in platforms:
+            has = ", ".join(sorted(platforms))
+            message = (
+                f"the image {image} has no {wanted} variant (it has {has}), {profile.name} needs it"
+            )
+            yield _finding(spec, "image-exists", Severity.ERROR, message, "choose another image")
+        elif image == own:
+            served = [platforms[wanted]] if wanted else entry.platforms
+            declared = next((item.cuda for item in served if item.cuda), None)
+            yield from _cuda(spec, declared, profile)
 
 
 def _cuda(spec: AppSpec[Any], declared: str | None, profile: HardwareProfile) -> Iterator[Finding]:

@@ -27,16 +27,15 @@ from olares_apps.lock.model import (
     Platform,
 )
 from olares_apps.lock.registry import ImageFacts, Registry
+from olares_apps.lock.wanted import WantedImage
 from olares_apps.spec.models import AppSpec, ModelAlternative, ModelFile, ModelRepo
 
 __all__ = [
     "Fault",
     "Gatherer",
     "Update",
-    "WantedImage",
     "plausible",
     "update_locks",
-    "with_variants",
 ]
 
 Key = TypeVar("Key")
@@ -53,18 +52,6 @@ class Fault:
 
     field: str
     error: OlappsError
-
-
-@dataclass(frozen=True, slots=True)
-class WantedImage:
-    """An image to pin, and the field of the spec that names it.
-
-    ``field`` is None for an image that the chart adds: when it cannot be had, the rest is
-    written all the same.
-    """
-
-    image: str
-    field: str | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,22 +191,6 @@ def plausible(error: type[FetchError], who: str) -> Iterator[None]:
         first = problem.errors(include_url=False)[0]
         place = ".".join(str(step) for step in first["loc"])
         raise error(f"{who} what cannot be: {place} {first['input']!r}: {first['msg']}") from None
-
-
-def with_variants(spec: AppSpec[Any], variants: Sequence[AppSpec[Any]]) -> AppSpec[Any]:
-    """Return a spec that names what any of its variants needs as well, for its one lock."""
-    models = [spec.model, *(item.model for item in variants)]
-    files = {(file.repo, file.file): file for model in reversed(models) for file in model.files}
-    repos = {item.repo: item for model in reversed(models) for item in model.repos}
-    update = {
-        "files": [*spec.model.files, *_others(files.values(), spec.model.files)],
-        "repos": [*spec.model.repos, *_others(repos.values(), spec.model.repos)],
-    }
-    return spec.model_copy(update={"model": spec.model.model_copy(update=update)})
-
-
-def _others(found: "Iterable[Any]", known: Sequence[Any]) -> list[Any]:
-    return [item for item in found if item not in known]
 
 
 def update_locks(

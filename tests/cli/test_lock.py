@@ -170,7 +170,7 @@ def test_an_image_that_the_chart_adds_stops_nothing_and_is_fetched_later(root, r
     registry.script(path, then=refuse(404))
     outcome = good("lock", cwd=root)
     image = f"{registry.host}/{DOWNLOADER}:8.12.1"
-    assert f"{image}, which does the download, is not pinned" in outcome.err
+    assert f"{image}, which the chart adds, is not pinned" in outcome.err
     lock = load_lock(root / "apps/demo.yaml")
     assert lock is not None
     assert lock.image(image) is None

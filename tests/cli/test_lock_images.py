@@ -1,6 +1,7 @@
 """What `olapps lock` records about images, by tag and by digest, and what `check` makes of it."""
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -10,9 +11,11 @@ from support.gguf_files import QWEN36_35B
 from support.registry import MANIFEST, FakeRegistry, ImageBlobs, digest_of
 from support.workspaces import build_workspace, good, olapps
 
+from olares_apps.lock import image_name
 from olares_apps.lock.file import load_lock
 from olares_apps.lock.model import LockedImage
-from olares_apps.render import assemble
+from olares_apps.render import assemble, pod
+from olares_apps.render import console as console_of_chart
 
 REPO, FILE = "example-org/Demo-35B-GGUF", "Demo-35B-UD-Q3_K_XL.gguf"
 SERVER = "registry.example.org/llama-server:b9600"
@@ -40,8 +43,8 @@ def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
         yield fake
 
 
-def locked(folder: Path, image: str) -> tuple[Path, LockedImage]:
-    root = build_workspace(folder / "ws", (SERVER, image))
+def locked(folder: Path, image: str, *changes: tuple[str, str]) -> tuple[Path, LockedImage]:
+    root = build_workspace(folder / "ws", (SERVER, image), *changes)
     good("lock", cwd=root)
     lock = load_lock(root / "apps/demo.yaml")
     assert lock is not None
@@ -117,6 +120,58 @@ def test_the_index_says_for_which_device_a_manifest_is(registry, tmp_path):
         ("arm64", arm64),
     ]
     assert errors(root) == []
+
+
+EVERYTHING = """run_as_user: 1000
+volumes:
+  - {source: app-data, folder: work, mounts: [/work]}
+init:
+  - {name: tune, image: docker.io/owner/tool:1.2.3, command: [/bin/true]}
+"""
+
+
+@pytest.fixture
+def public(registry: FakeRegistry, monkeypatch: pytest.MonkeyPatch) -> FakeRegistry:
+    """The stand-in as docker.io, the only registry whose images devices take for init steps."""
+    monkeypatch.setattr(image_name, "_DOCKER_HOST", registry.host)
+    for image in (pod.PERMISSIONS_IMAGE, console_of_chart.IMAGE):
+        name, _, tag = image.removeprefix("docker.io/").partition(":")
+        registry.add_image(name, tag, ImageBlobs({"amd64": []}))
+    return registry
+
+
+@pytest.mark.parametrize("console", [True, False])
+def test_every_image_that_a_chart_runs_is_pinned(public, tmp_path, console):
+    public.add_image("owner/tool", "1.2.3", ImageBlobs({"amd64": []}))
+    root, _ = locked(
+        tmp_path,
+        f"{public.host}/llama-server:b9600",
+        ("engine:\n  type", f"{EVERYTHING}engine:\n  type"),
+        *([("model:\n", "model:\n  console: true\n")] if console else []),
+    )
+    good("render", cwd=root)
+    charts = (path.read_text() for path in (root / "charts").rglob("templates/*.yaml"))
+    run = {found[1] for text in charts for found in re.finditer(r'image: "?([^\s"]+)', text)}
+    lock = load_lock(root / "apps/demo.yaml")
+    assert lock is not None
+    assert {item.image for item in lock.images} == run
+    assert len(run) == 4 + console
+    assert errors(root) == []
+
+
+def test_an_image_of_an_init_step_that_is_missing_is_told_at_the_step(public, tmp_path):
+    image = ("engine:\n  type", f"{EVERYTHING}engine:\n  type")
+    root = build_workspace(tmp_path / "ws", (SERVER, f"{public.host}/llama-server:b9600"), image)
+    outcome = olapps("lock", cwd=root)
+    assert outcome.code == 1
+    lines = (root / "apps/demo.yaml").read_text().splitlines()
+    number = 1 + next(index for index, line in enumerate(lines) if "owner/tool" in line)
+    told = f"demo.yaml:{number}: init.0.image: the image docker.io/owner/tool:1.2.3 does not exist"
+    assert told in outcome.err
+    public.add_image("owner/tool", "1.2.3", ImageBlobs({"arm64": []}))
+    good("lock", cwd=root)
+    (message,) = errors(root)
+    assert "docker.io/owner/tool:1.2.3 has no amd64 variant (it has arm64)" in message
 
 
 def add_manifest(registry: FakeRegistry, config: object) -> str:
