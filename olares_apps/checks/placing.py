@@ -113,6 +113,11 @@ class Placing:
         """Return the field of the spec that a container's image comes from."""
         return image_field(self.spec.spec, container.image) if self.spec else None
 
+    def field_of_binary(self, container: Container) -> FieldPath | None:
+        """Return the field of the spec that says what a container starts, else its image's."""
+        stated = self.spec and getattr(self.spec.spec.engine, "binary", None)
+        return ("engine", "binary") if stated else self.field_of_image(container)
+
     def field_of_flag(
         self, server: Server, *flags: str, value: str | None = None
     ) -> FieldPath | None:

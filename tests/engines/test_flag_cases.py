@@ -389,3 +389,21 @@ def test_option_of_an_older_entry_point_names_what_replaced_it():
     problem = only(vllm("v0.22.1", "--task", "embed"))
     assert problem.kind is ProblemKind.REMOVED
     assert "--runner" in problem.suggestion
+
+
+@pytest.mark.parametrize("limits", ['{"smell":1}', '{"image":1,"smell":{"count":2}}'])
+def test_a_limit_of_no_modality_has_no_effect(limits):
+    problem = only(vllm("v0.22.1", "--limit-mm-per-prompt", limits))
+    assert problem.rule == "modality-unknown"
+    assert "smell is no modality" in problem.message
+    assert "audio" in problem.allowed
+
+
+def test_limits_beside_language_model_only_promise_what_is_refused():
+    only_text = "--language-model-only"
+    problem = only(vllm("v0.22.1", only_text, "--limit-mm-per-prompt", '{"image":1,"video":0}'))
+    assert problem.rule == "language-model-only-with-limits"
+    assert "takes no image" in problem.message
+    assert vllm("v0.22.1", only_text, "--limit-mm-per-prompt", '{"image":0}') == []
+    assert vllm("v0.22.1", only_text) == []
+    assert vllm("v0.22.1", "--limit-mm-per-prompt", '{"image":1,"audio":2}') == []

@@ -44,6 +44,13 @@ MUTATIONS: Final[dict[str, Mutation]] = {
         vllm_chart,
         swap(DEPLOYMENT, "            - --model\n            - example-org/Demo-4bit\n", ""),
     ),
+    "modality-unknown": Mutation(
+        vllm_chart, vllm_arguments("--limit-mm-per-prompt", '{"smell": 1}')
+    ),
+    "language-model-only-with-limits": Mutation(
+        vllm_chart,
+        vllm_arguments("--language-model-only", "--limit-mm-per-prompt", '{"image": 1}'),
+    ),
     "eager-with-cudagraph": Mutation(
         vllm_chart,
         vllm_arguments(

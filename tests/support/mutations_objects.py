@@ -9,6 +9,7 @@ from support.check_charts import (
     flagship,
     legacy_flagship,
     plain_chart,
+    vllm_chart,
 )
 from support.mutation import (
     CONFIG,
@@ -28,6 +29,14 @@ from olares_apps.checks import Published
 __all__ = ["MUTATIONS"]
 
 MUTATIONS: Final[dict[str, Mutation]] = {
+    "secret-in-chart": Mutation(
+        vllm_chart,
+        swap(
+            DEPLOYMENT,
+            "          env:\n",
+            "          env:\n            - {name: HF_TOKEN, value: hf_secret}\n",
+        ),
+    ),
     # Templates
     "chart-renders": Mutation(
         flagship, swap(DEPLOYMENT, "  replicas:", '  {{- fail "no" }}\n  replicas:')

@@ -1,5 +1,6 @@
 """Objects beside the pods: Services, images, roles, and kinds that devices do not take."""
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
@@ -17,6 +18,7 @@ __all__ = ["rules"]
 
 rules = RuleBook(Group.OBJECTS)
 
+_PORT: Final = re.compile(r"\d{1,5}")
 _CLUSTER_SCOPED: Final = frozenset(
     "ClusterRole ClusterRoleBinding CustomResourceDefinition PriorityClass StorageClass "
     "IngressClass RuntimeClass PersistentVolume Namespace ValidatingWebhookConfiguration "
@@ -263,8 +265,37 @@ def _ports(context: ChartContext) -> Iterator[Found]:
                     hint=f"write port: {listens}",
                     below=(f"name: {server.container.name}", f"{probe}:", "port:"),
                 )
+    yield from _other_ports(context)
     for service in of_kind(context.objects, "Service"):
         yield from _service_ports(context, service)
+
+
+def _other_ports(context: ChartContext) -> Iterator[Found]:
+    """Judge containers of any kind by ``--port``; without a spec a warning: it may be another's."""
+    servers = {(item.workload.name, item.container.name) for item in context.servers}
+    for workload in context.workloads:
+        for container in workload.containers:
+            declared = set(container.ports.values())
+            if not declared or (workload.name, container.name) in servers:
+                continue
+            words = [*container.words("command"), *container.words("args")]
+            for index, word in enumerate(words):
+                flag, sign, value = word.partition("=")
+                value = value if sign else next(iter(words[index + 1 : index + 2]), "")
+                if flag != "--port" or not _PORT.fullmatch(value) or int(value) in declared:
+                    continue
+                listed = ", ".join(map(str, sorted(declared)))
+                yield context.in_object(
+                    workload.item,
+                    f"container {container.name} is started with --port {value}, containerPort is "
+                    f"{listed}",
+                    hint=f"write {min(declared)}, or the same port in engine.port"
+                    if context.spec
+                    else f"write containerPort: {value}",
+                    below=(f"name: {container.name}", "containerPort"),
+                    field=context.field_of_word(word),
+                    severity=None if context.spec else Severity.WARNING,
+                )
 
 
 def _service_ports(context: ChartContext, service: RenderedObject) -> Iterator[Found]:

@@ -5,11 +5,12 @@ from collections.abc import Iterator
 from typing import Any, Final
 
 from olares_apps.checks.context import ChartContext
-from olares_apps.checks.images import cuda_of
+from olares_apps.checks.images import ImageFacts, cuda_of
 from olares_apps.checks.rule import Found, Group, RuleBook
 from olares_apps.checks.shape import as_map, as_maps, as_text, dig, size
 from olares_apps.checks.weights import least_weights, on_gpu
 from olares_apps.checks.workloads import Workload
+from olares_apps.engines.known_images import known_server
 from olares_apps.findings import Severity
 from olares_apps.lock.measured_memory import matching_figure
 from olares_apps.lock.need import known_need
@@ -365,9 +366,7 @@ def _capability_of(arch: str) -> int:
 )
 def _tools(context: ChartContext) -> Iterator[Found]:
     for server in context.servers:
-        facts = context.images.get(server.container.image)
-        if facts is None:
-            continue
+        facts = context.images.get(server.container.image, ImageFacts())
         for tool in ("curl", "wget", "python3", "git"):
             called = re.search(rf"(?:^|[\s;&|(]){tool}\s", server.script)
             if facts.tools is not None and called and tool not in facts.tools:
@@ -379,13 +378,16 @@ def _tools(context: ChartContext) -> Iterator[Found]:
                     field=context.field_of_image(server.container),
                 )
         binary = server.command.binary if server.command else ""
-        if facts.server and binary.startswith("/") and binary != facts.server:
+        place = facts.server or known_server(server.container.image)
+        # A bare name is looked for on the PATH, which a script may have changed.
+        is_told = binary.startswith("/") or ("/" not in binary and not server.script)
+        if place and is_told and binary not in ("", place):
             yield context.in_object(
                 server.workload.item,
-                f"server path {binary}, image provides {facts.server}",
+                f"server path {binary}, image provides {place}",
                 binary,
-                hint=f"start {facts.server}",
-                field=context.field_of_image(server.container),
+                hint=f"start {place}",
+                field=context.field_of_binary(server.container),
             )
 
 

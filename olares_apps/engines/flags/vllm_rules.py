@@ -20,6 +20,8 @@ _SHORTHANDS = (
     ("--spec-model", "model"),
     ("--spec-tokens", "num_speculative_tokens"),
 )
+# vllm/config/multimodal.py; vision_chunk is a video or an image to models that cut both alike.
+_MODALITIES = ("image", "video", "audio", "vision_chunk")
 # Kernels that a method's checkpoints are converted to, so that naming them is no contradiction
 # (override_quantization_method of vLLM's quantisation configs).
 _COMPATIBLE = {
@@ -149,6 +151,37 @@ def _eager(launch: Launch) -> Iterator[Clash]:
         )
 
 
+def _counts(launch: Launch) -> dict[str, object]:
+    """Return the most items per prompt by modality; a limit with options holds it in count."""
+    found = _object(launch, "--limit-mm-per-prompt")
+    return {
+        name: item.get("count", 1) if isinstance(item, dict) else item
+        for name, item in found.items()
+    }
+
+
+def _modalities(launch: Launch) -> Iterator[Clash]:
+    setting = launch.parsed.last("--limit-mm-per-prompt")
+    for name in _counts(launch):
+        if name not in _MODALITIES:
+            yield Clash(
+                f"limit-mm-per-prompt: {name} is no modality "
+                f"(known: {', '.join(_MODALITIES)}): the limit has no effect",
+                setting,
+                allowed=_MODALITIES,
+            )
+
+
+def _language_only(launch: Launch) -> Iterator[Clash]:
+    allowed = [name for name, count in _counts(launch).items() if count != 0]
+    if launch.parsed.is_on("--language-model-only") and allowed:
+        yield Clash(
+            f"--language-model-only takes no {', '.join(allowed)}, whatever "
+            "--limit-mm-per-prompt says",
+            launch.parsed.last("--limit-mm-per-prompt"),
+        )
+
+
 def _no_model(launch: Launch) -> Iterator[Clash]:
     parsed = launch.parsed
     if not parsed.positionals and not parsed.has("--model") and not parsed.has("--config"):
@@ -208,6 +241,22 @@ VLLM_RULES: tuple[FlagRule, ...] = (
     ),
     FlagRule(
         "eager-with-cudagraph", "vllm", _W, "settings without effect", "vllm/config/vllm.py", _eager
+    ),
+    FlagRule(
+        "modality-unknown",
+        "vllm",
+        _W,
+        "a limit without effect",
+        "vllm/config/multimodal.py",
+        _modalities,
+    ),
+    FlagRule(
+        "language-model-only-with-limits",
+        "vllm",
+        _W,
+        "images and audio are refused, which the limits promise",
+        "vllm/config/multimodal.py",
+        _language_only,
     ),
     FlagRule(
         "model-not-named",
