@@ -1,6 +1,7 @@
 """What would fit: other contexts, cache types, settings and files.
 
-Every answer is a new estimate; nothing is extrapolated. The need never falls when the
+Every answer is a new estimate, that of a separate draft model (``drafter``) included; nothing is
+extrapolated. The need never falls when the
 context grows, so the largest context is found by bisection.
 """
 
@@ -138,23 +139,31 @@ def context_sweep(
     behaviour: BuildBehaviour,
     device: Device,
     contexts: Sequence[int] | None = None,
+    *,
+    drafter: GgufFacts | None = None,
 ) -> tuple[ContextRow, ...]:
     """Estimate and judge several contexts; None takes those of ``auto_contexts``."""
     rows: list[ContextRow] = []
     for ctx in auto_contexts(facts, request) if contexts is None else contexts:
-        found = estimate(facts, replace(request, ctx=ctx), behaviour)
+        found = estimate(facts, replace(request, ctx=ctx), behaviour, drafter=drafter)
         rows.append(ContextRow(ctx, found, device.judge(found)))
     return tuple(rows)
 
 
 def largest_context(
-    facts: GgufFacts, request: MemoryRequest, behaviour: BuildBehaviour, device: Device
+    facts: GgufFacts,
+    request: MemoryRequest,
+    behaviour: BuildBehaviour,
+    device: Device,
+    *,
+    drafter: GgufFacts | None = None,
 ) -> LargestContext:
     """Find the largest context in steps of 256 tokens, up to the trained one."""
     trained = facts.context_length or _WITHOUT_TRAINED_CONTEXT
 
     def state(ctx: int) -> FitState:
-        return device.judge(estimate(facts, replace(request, ctx=ctx), behaviour)).state
+        found = estimate(facts, replace(request, ctx=ctx), behaviour, drafter=drafter)
+        return device.judge(found).state
 
     fits = _bisect(trained, lambda ctx: state(ctx) is FitState.FITS)
     at_all = _bisect(trained, lambda ctx: state(ctx) is not FitState.DOES_NOT_FIT)
@@ -181,23 +190,33 @@ def largest_per_kv_type(
     behaviour: BuildBehaviour,
     device: Device,
     types: Iterable[str] = SWEPT_TYPES,
+    *,
+    drafter: GgufFacts | None = None,
 ) -> dict[str, LargestContext]:
     """Find the largest context for each cache type, used for K and V alike."""
     return {
-        kind: largest_context(facts, replace(request, kv_k=kind, kv_v=kind), behaviour, device)
+        kind: largest_context(
+            facts, replace(request, kv_k=kind, kv_v=kind), behaviour, device, drafter=drafter
+        )
         for kind in types
     }
 
 
 def levers(
-    facts: GgufFacts, request: MemoryRequest, behaviour: BuildBehaviour, device: Device
+    facts: GgufFacts,
+    request: MemoryRequest,
+    behaviour: BuildBehaviour,
+    device: Device,
+    *,
+    drafter: GgufFacts | None = None,
 ) -> tuple[LeverRow, ...]:
     """Return what each setting that decides memory would change, largest saving first."""
-    before = device.judge(estimate(facts, request, behaviour)).need
+    before = device.judge(estimate(facts, request, behaviour, drafter=drafter)).need
     rows: list[LeverRow] = []
     for setting, value, changed in _changes(facts, request, behaviour):
-        verdict = device.judge(estimate(facts, changed, behaviour))
-        largest = largest_context(facts, changed, behaviour, device)
+        kept = None if changed.speculation is None else drafter
+        verdict = device.judge(estimate(facts, changed, behaviour, drafter=kept))
+        largest = largest_context(facts, changed, behaviour, device, drafter=kept)
         rows.append(LeverRow(setting, value, before - verdict.need, verdict, largest))
     return tuple(sorted(rows, key=lambda row: (-row.saved, row.setting, row.value)))
 
@@ -238,6 +257,8 @@ def other_files(
     behaviour: BuildBehaviour,
     device: Device,
     listing: Iterable[tuple[str, int]],
+    *,
+    drafter: GgufFacts | None = None,
 ) -> tuple[FileRow, ...]:
     """Judge the other quantisations of a repository from their names and sizes alone.
 
@@ -259,8 +280,8 @@ def other_files(
             rows.append(FileRow(name, size, None, None, missing))
             continue
         scaled = scale_facts(facts, size)
-        verdict = device.judge(estimate(scaled, request, behaviour))
-        largest = largest_context(scaled, request, behaviour, device)
+        verdict = device.judge(estimate(scaled, request, behaviour, drafter=drafter))
+        largest = largest_context(scaled, request, behaviour, device, drafter=drafter)
         rows.append(FileRow(name, size, verdict, largest))
     return tuple(sorted(rows, key=lambda row: (-row.size, row.name)))
 

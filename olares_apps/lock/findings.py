@@ -11,6 +11,7 @@ from olares_apps.engines.llamacpp import LlamaCppSettings
 from olares_apps.errors import UnknownName
 from olares_apps.findings import Finding, Severity
 from olares_apps.fit.behaviours import BuildBehaviour
+from olares_apps.fit.model_check import is_impossible_size, unaccounted_bytes
 from olares_apps.fit.mtp import MtpResult, MtpState, check_mtp
 from olares_apps.fit.sweep import Device, FileRow, largest_context, other_files
 from olares_apps.fit.verdict import (
@@ -33,8 +34,6 @@ __all__ = ["RULES", "lock_findings"]
 RULES: Final = ("model-fits", "mtp-head", "model-file", "image-exists", "lock-stale")
 
 _GIB: Final = 2**30
-_PADDING: Final = 2**20
-"""Bytes: tensors are aligned to some dozens each."""
 _LOCK: Final = "run olapps lock"
 _MEASURE: Final = "measure again, or remove the record from resources.gpu_measured"
 # States of the MTP rule in which the server may well draft, but nobody looked.
@@ -95,16 +94,14 @@ def _model_files(spec: AppSpec[Any], lock: Lock) -> Iterator[Finding]:
         yield _finding(spec, "model-file", Severity.WARNING, message, hint)
     for file in lock.files:
         facts = file.facts
-        # Of a type without a known size the rest of the file is taken for the tensor.
-        if facts is not None and not facts.unknown_types:
-            beyond = facts.file_size - facts.header_bytes - facts.weight_bytes
-            if beyond > _PADDING:
-                message = (
-                    f"{file.file} of {file.repo} has {facts.file_size} bytes, its header accounts "
-                    f"for {facts.file_size - beyond}: it may not be the file that it says"
-                )
-                hint = "compare it with the repository's page, then olapps lock --upgrade"
-                yield _finding(spec, "model-file", Severity.WARNING, message, hint)
+        if facts is not None and (beyond := unaccounted_bytes(facts)):
+            message = (
+                f"{file.file} of {file.repo} has {facts.file_size} bytes, its header accounts "
+                f"for {facts.file_size - beyond}: it may not be the file that it says"
+            )
+            severity = Severity.ERROR if is_impossible_size(facts) else Severity.WARNING
+            hint = "compare it with the repository's page, then olapps lock --upgrade"
+            yield _finding(spec, "model-file", severity, message, hint)
         for part in file.parts:
             if part.sha256 is None:
                 message = f"{part.file} of {file.repo} has no digest: a download is not verified"
@@ -284,11 +281,20 @@ def _measured(spec: AppSpec[Any], device: Device) -> Iterator[Finding]:
 
 
 def _what_fits(lock: Lock, case: FitCase, device: Device) -> str:
-    """Suggest the largest context of this file, and the largest other file that fits as asked."""
-    found = largest_context(case.facts, case.request, case.behaviour, device)
-    ideas = [f"a context of {found.at_all} tokens"] if found.at_all else []
+    """Suggest the largest context of this file, and the largest other file that fits as asked.
+
+    What leaves less than the comfortable margin is called tight, as its verdict would be.
+    """
+    found = largest_context(case.facts, case.request, case.behaviour, device, drafter=case.drafter)
+    ideas = []
+    if found.fits:
+        more = f" ({found.at_all} tight)" if found.at_all and found.at_all > found.fits else ""
+        ideas.append(f"a context of {found.fits} tokens{more}")
+    elif found.at_all:
+        ideas.append(f"a context of {found.at_all} tokens (tight)")
     if row := _best_other(lock, case, device):
-        ideas.append(f"{row.name} ({row.size / 10**9:.1f} GB)")
+        tight = ", tight" if row.state == FitState.TIGHT else ""
+        ideas.append(f"{row.name} ({row.size / 10**9:.1f} GB{tight})")
     return f"would fit: {', '.join(ideas)}" if ideas else "no context of this file fits this card"
 
 
@@ -297,7 +303,12 @@ def _best_other(lock: Lock, case: FitCase, device: Device) -> FileRow | None:
     if target is None or not target.others:
         return None
     rows = other_files(
-        case.facts, case.request, case.behaviour, device, list(target.others.items())
+        case.facts,
+        case.request,
+        case.behaviour,
+        device,
+        list(target.others.items()),
+        drafter=case.drafter,
     )
-    judged = ((row, row.verdict.state) for row in rows if row.verdict)
-    return next((row for row, state in judged if state is not FitState.DOES_NOT_FIT), None)
+    by_state = {state: [row for row in rows if row.state == state] for state in FitState}
+    return next(iter(by_state[FitState.FITS] + by_state[FitState.TIGHT]), None)

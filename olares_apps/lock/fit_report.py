@@ -28,9 +28,8 @@ __all__ = ["FitReport", "fit_report", "report_dict"]
 class FitReport:
     """One configuration on one device, and what else would fit.
 
-    ``contexts``, ``kv_types``, ``levers`` and ``files`` answer for the model alone: a separate
-    draft model counts with what it takes at the configured context. They are estimates, also
-    where a measured figure decides the verdict; ``unused`` are reasons why others do not.
+    ``contexts``, ``kv_types``, ``levers`` and ``files`` are estimates, also where a measured
+    figure decides the verdict; ``unused`` are reasons why others do not.
     """
 
     title: str
@@ -69,14 +68,8 @@ def fit_report(
     the table.
     """
     found = case.estimate()
-    drafter = sum(
-        part.bytes
-        for part in found.parts
-        if part.where == "gpu" and part.name.startswith("drafter-")
-    )
-    rest = Device(device.profile, device.thresholds, device.other_apps + drafter)
-    facts, request, behaviour = case.facts, case.request, case.behaviour
-    mtp = check_mtp(facts, behaviour, file=title, drafter=case.drafter)
+    asked = case.facts, case.request, case.behaviour, device
+    mtp = check_mtp(case.facts, case.behaviour, file=title, drafter=case.drafter)
     verdict = device.judge(found, measured)
     if mtp.blocks_start:
         told = dict.fromkeys((*verdict.problems, *mtp.reasons))
@@ -88,11 +81,11 @@ def fit_report(
         estimate=found,
         verdict=verdict,
         mtp=mtp,
-        largest=largest_context(facts, request, behaviour, rest),
-        contexts=context_sweep(facts, request, behaviour, rest, contexts),
-        kv_types=largest_per_kv_type(facts, request, behaviour, rest),
-        levers=levers(facts, request, behaviour, rest),
-        files=other_files(facts, request, behaviour, rest, list((others or {}).items())),
+        largest=largest_context(*asked, drafter=case.drafter),
+        contexts=context_sweep(*asked, contexts, drafter=case.drafter),
+        kv_types=largest_per_kv_type(*asked, drafter=case.drafter),
+        levers=levers(*asked, drafter=case.drafter),
+        files=other_files(*asked, list((others or {}).items()), drafter=case.drafter),
         unused=tuple(unused),
     )
 

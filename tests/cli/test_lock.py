@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from support.fake_hub import COMMIT, FakeHub, digest, sparse_model
 from support.flaky_hub import file_url_path, refuse
-from support.gguf_files import QWEN36_35B, TINY_MOE
+from support.gguf_files import QWEN36_27B, QWEN36_35B, TINY_MOE
 from support.registry import FakeRegistry, ImageBlobs
 from support.workspaces import build_workspace, good, olapps, untouched
 
@@ -369,7 +369,7 @@ def test_a_header_of_one_hub_is_never_taken_for_that_of_another(root, hub, monke
     good("lock", cwd=root)
     first = load_lock(root / "apps/demo.yaml")
     with FakeHub() as other:
-        other.add_repo(REPO, {FILE: sparse_model(TINY_MOE, size=SIZE)})
+        other.add_repo(REPO, {FILE: sparse_model(QWEN36_27B, size=SIZE, rest="Q4_K")})
         monkeypatch.setenv("HF_ENDPOINT", other.url)
         good("lock", "--upgrade", cwd=root)
     second = load_lock(root / "apps/demo.yaml")

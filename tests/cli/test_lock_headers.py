@@ -118,6 +118,17 @@ def test_a_file_without_tensors_is_no_model(hub, root):
     assert "the file holds no tensors" in outcome.err
 
 
+def test_a_file_of_more_than_twice_its_tensors_is_not_locked(hub, root):
+    known = len(sparse_model(TINY_MOE))
+    hub.add_repo(REPO, {FILE: sparse_model(TINY_MOE, size=10**9)})
+    with untouched(root):
+        outcome = olapps("lock", cwd=root)
+    assert outcome.code == 1
+    told = re.search(r"has 1000000000 bytes, its header accounts for (\d+)", outcome.err)
+    assert told
+    assert 0 <= known - int(told[1]) < 4096
+
+
 def test_blocks_without_kv_heads_and_without_a_state_are_named(root, tmp_path):
     keys = servable_metadata(TINY_PLAIN)
     keys["qwen3.attention.head_count_kv"] = Typed("array", [2, 0, 0, 2], "int32")

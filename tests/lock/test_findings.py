@@ -1,10 +1,11 @@
 """Findings about spec, lock and hardware, by the public cases they come from."""
 
+import re
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from support.fit_facts import facts_35b
+from support.fit_facts import facts_27b, facts_35b
 from support.locks import file_of, image_of, lock_of
 from support.specs import MINIMAL, load, spec_text
 
@@ -62,6 +63,55 @@ def test_the_larger_quantisation_does_not_fit_and_the_smaller_is_suggested():
     assert finding.severity is Severity.ERROR
     assert "usable after driver/vGPU reserve 23.42GiB" in finding.message
     assert "Demo-35B-UD-Q3_K_XL.gguf (17.2 GB)" in finding.hint
+
+
+def test_a_file_of_more_than_twice_what_its_header_says_is_an_error():
+    facts = replace(facts_27b(2 * 10**9), file_size=4 * 10**9 + 1)
+    extra = file_of(role="extra", repo="o/extra", file="extra.gguf", gguf=facts.to_dict())
+    lock = locked(Q3)
+    lock = lock.model_copy(update={"files": [*lock.files, extra]})
+    finding = only("model-file", findings(sized(Q3, FULL, MTP), lock))
+    assert finding.severity is Severity.ERROR
+    assert "has 4000000001 bytes, its header accounts for 2000000000" in finding.message
+
+
+DRAFTER = "    - {role: drafter, repo: o/draft, file: draft.gguf}\nengine:\n  type"
+DRAFT = ("  parallel: 1\n", "  parallel: 1\n  speculative: {method: draft, n_max: 4}\n")
+
+
+@pytest.mark.parametrize("drafter", [False, True])
+def test_the_contexts_that_a_finding_suggests_are_what_it_says_of_them(drafter):
+    others = {"Demo-35B-UD-Q3_K_XL.gguf": Q3} if not drafter else {}
+    size = Q4 if not drafter else 20_000_000_000
+    lock = locked(size, file="Demo-Q4.gguf", others=others)
+    changes = [MTP]
+    if drafter:
+        gguf = facts_27b(2 * 10**9, "none").to_dict()
+        draft = file_of(role="drafter", repo="o/draft", file="draft.gguf", gguf=gguf)
+        lock = lock.model_copy(update={"files": [*lock.files, draft]})
+        changes = [DRAFT, ("engine:\n  type", DRAFTER)]
+
+    def judged(ctx: int) -> Finding | None:
+        full = ("ctx: 32768", f"ctx: {ctx}\n  kv: {{k: q4_0, v: q4_0}}")
+        text = sized(size, full, *changes, ("Demo-35B-UD-Q3_K_XL.gguf", "Demo-Q4.gguf"))
+        found = [item for item in findings(text, lock) if item.rule == "model-fits"]
+        return next((item for item in found if " -> " in item.message), None)
+
+    asked = judged(262144)
+    assert asked is not None
+    assert asked.severity is Severity.ERROR
+    suggested = re.search(r"a context of (\d+) tokens \((\d+) tight\)", asked.hint)
+    assert suggested, asked.hint
+    fits, tight = int(suggested[1]), int(suggested[2])
+    assert judged(fits) is None
+    beyond, last, over = judged(fits + 256), judged(tight), judged(tight + 256)
+    assert beyond is not None
+    assert last is not None
+    assert over is not None
+    assert "tight" in beyond.message
+    assert "tight" in last.message
+    assert [beyond.severity, last.severity] == [Severity.WARNING] * 2
+    assert over.severity is Severity.ERROR
 
 
 def test_mtp_without_a_head_names_the_file_and_what_is_missing():
