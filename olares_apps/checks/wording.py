@@ -21,8 +21,8 @@ __all__ = [
     "place_of",
 ]
 
-CUT: Final = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n|(?<=\S) - |(?<=\S) — ")
-"""Where one clause ends and the next begins."""
+CUT: Final = re.compile(r"(?<=[.!?;])\s+|(?<=[。！？；])|\n|(?<=[^\s|]) - |(?<=\S) — ")
+"""Where one clause ends and the next begins; an empty cell of a table is no end."""
 # Programs that people run beside the app; a port or a size next to their name is theirs.
 _PROGRAMS: Final = re.compile(
     r"\b(?:Open[- ]?WebUI|Ollama|LM Studio|SillyTavern|ComfyUI|Grafana|Prometheus|Redis|Postgres\w*"

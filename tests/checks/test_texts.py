@@ -75,6 +75,7 @@ WRONG = {
     "Version 1.0.2 runs a 64K context.": ("text-context", "error", "context 64K"),
     # Images and builds
     "Image tag server-cuda-b11434.": ("text-build", "error", "build b11434"),
+    "| Image | docker.io/aamsellem/llama-cpp-mtp:v2 |": ("text-image", "error", "image tag v2"),
     "Image tag server-cuda-v2.": ("text-image", "error", "image tag server-cuda-v2"),
     "Based on llama.cpp build 11434.": ("text-build", "error", "build b11434"),
     # Requests at a time
@@ -152,6 +153,7 @@ def test_a_wrong_claim_in_chinese_is_found_with_its_line(text: str) -> None:
 
 
 RIGHT = [
+    "| 32,768 | 252.64 | - | - | `docker.io/aamsellem/llama-cpp-mtp:v2` |",
     "At 32K context it gave 252.6 tokens per second.",
     "Measured with a context of 32,768 tokens.",
     "It offers a 262K context; the model natively supports 131072 tokens of context.",

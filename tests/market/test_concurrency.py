@@ -166,7 +166,13 @@ def test_a_publisher_that_is_always_overtaken_gives_up_with_a_hint() -> None:
             update = build_candidate("demoalpha", version, image=version)
             publish(store, [update], publisher="y", hands=hands())
 
-    mine = Hands(clock=Clock(), sleep=waits.append, jitter=lambda: 1.0, retries=8, on_step=overtake)
+    mine = hands(
+        timer=lambda: 0.0,
+        sleep=waits.append,
+        jitter=lambda: 1.0,
+        retries=8,
+        on_step=overtake,
+    )
     with pytest.raises(Conflict, match="changed by somebody else 9 times in a row") as raised:
         publish(store, [build_candidate("demobravo")], publisher="x", hands=mine)
     assert raised.value.hint == "run the same command again"

@@ -289,6 +289,10 @@ def _build(context: ChartContext) -> Iterator[Contradiction]:
                 yield Contradiction(clause, start, end, message)
 
 
+# A row of a table with a bare number in it tells what was measured, and with which image.
+_MEASURED_ROW: Final = re.compile(r"\s*\|(?:[^|]*\|)*?\s*\d[\d.,]*\s*\|")
+
+
 @rules.error("text-image", "The image that a page names is the one that runs.")
 @told_once
 def _image(context: ChartContext) -> Iterator[Contradiction]:
@@ -299,6 +303,8 @@ def _image(context: ChartContext) -> Iterator[Contradiction]:
         if server.image and server.image.tag
     }
     for clause in prose.clauses:
+        if _MEASURED_ROW.match(clause.text):
+            continue
         for found in _IMAGE.finditer(clause.text):
             name = parse_image(found[0].rstrip("."))
             tags = {tag for repository, tag in running if name and repository == name.repository}
