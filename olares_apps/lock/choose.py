@@ -78,20 +78,29 @@ def choose_file(
         )
     asked = _with_head(shape, request, behaviour)
     rows = other_files(shape, asked, behaviour, device, [(name, files[name]) for name in names])
+    blocked: list[str] = []
+    left = list(rows)
     for row in rows:
         if row.verdict is None or row.verdict.state is not FitState.FITS:
             continue
+        left.remove(row)
         facts = read(row.name)
         final = _with_head(facts, request, behaviour)
         verdict = device.judge(estimate(facts, final, behaviour))
         if verdict.state is FitState.FITS:
             mtp = check_mtp(facts, behaviour, file=row.name)
             if mtp.blocks_start:
+                blocked += mtp.reasons
                 continue
             return Choice(row.name, facts, final, verdict, mtp, rows)
+    if blocked:
+        raise NothingFits(
+            "; ".join(dict.fromkeys(blocked)),
+            hint="name a repository whose files carry the head, or none of it",
+        )
     raise NothingFits(
         f"no file fits {device.profile.title} with {request.ctx or shape.context_length} tokens",
-        hint=_instead(shape, asked, behaviour, device, rows),
+        hint=_instead(shape, asked, behaviour, device, left),
     )
 
 

@@ -150,7 +150,7 @@ class Hub:
         names = (file, *self._index_shards(facts, file)) if file.endswith(_INDEX) else None
         if names is None:
             names = shard_names(file)
-        if file not in facts.files:
+        if not any(name in facts.files for name in names):
             raise ModelFileMissing(facts.repo, file, facts.commit[:12], facts.files)
         missing = [name for name in names if name not in facts.files]
         if missing:

@@ -147,6 +147,14 @@ def test_a_file_with_which_the_server_does_not_start_is_not_chosen(hub, root, re
     assert f"file     {good_one}" in made_of(hub, root, registry, files).out
 
 
+def test_when_no_file_starts_the_reason_is_told_and_not_a_context(hub, root, registry):
+    add(hub, "key")
+    with untouched(root / "apps"):
+        outcome = new(root, registry, code=1)
+    assert f"{Q3} states 1 MTP layer(s) but has no tensor blk.40.nextn.eh_proj" in outcome.err
+    assert "--ctx" not in outcome.err
+
+
 @pytest.mark.parametrize(
     "arguments",
     [

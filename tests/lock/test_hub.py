@@ -182,6 +182,14 @@ class TestFileNames:
             hub.parts(hub.repo(REPO, "main"), next(iter(files)))
         assert caught.value.missing == ("00003-of-00003",)
 
+    def test_a_missing_first_part_is_no_wrong_name(self, fake, hub):
+        files = split_model(TINY_MOE, 3)
+        first, *others = files
+        fake.add_repo(REPO, {name: files[name] for name in others})
+        with pytest.raises(ShardsMissing, match="00001-of-00003") as caught:
+            hub.parts(hub.repo(REPO, "main"), first)
+        assert "did you mean" not in str(caught.value.hint)
+
     def test_a_safetensors_index_stands_for_its_shards(self, fake, hub):
         index = b'{"weight_map": {"a": "m-1.safetensors", "mtp.b": "m-2.safetensors"}}'
         name = "model.safetensors.index.json"
