@@ -43,6 +43,8 @@ _DIGEST: Final = re.compile(r"sha256:[0-9a-f]{64}")
 _CHALLENGE: Final = re.compile(r'(\w+)="([^"]*)"')
 _CUDA: Final = re.compile(r"\d{1,2}\.\d{1,2}(?:\.\d{1,3})?")
 _REQUIRED: Final = re.compile(r"cuda>=(\d{1,2}\.\d{1,2})")
+# Another name whenever other facts are read out of an image: what was kept before is not those.
+_KEPT_AS: Final = "image-by-index"
 _MOST_PLATFORMS: Final = 64
 _MOST_TAGS: Final = 1000
 
@@ -92,14 +94,14 @@ class Registry:
         """
         name = parse_image(image)
         is_pinned = name.reference.startswith("sha256:")
-        if (self._offline or is_pinned) and (kept := self._cache.get("image", image)):
+        if (self._offline or is_pinned) and (kept := self._cache.get(_KEPT_AS, image)):
             with suppress(*DAMAGED):
                 platforms = tuple(PlatformFacts(**item) for item in kept["platforms"])
                 return ImageFacts(kept["image"], kept["host"], kept["digest"], platforms)
         if self._offline:
             raise Offline(f"the image {image}")
         facts = _Visit(self._network, name, self._credentials(name)).facts()
-        self._cache.put("image", image, value=asdict(facts))
+        self._cache.put(_KEPT_AS, image, value=asdict(facts))
         return facts
 
 

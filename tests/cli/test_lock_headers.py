@@ -140,7 +140,7 @@ def test_blocks_without_kv_heads_and_without_a_state_are_named(root, tmp_path):
 
 
 @pytest.mark.parametrize("number", [2, 3])
-def test_a_later_part_of_a_split_model_is_refused_before_anything_is_asked(hub, root, number):
+def test_c093_a_later_part_of_a_split_model_is_refused_before_anything_is_asked(hub, root, number):
     files = split_model(TINY_MOE, 3)
     hub.add_repo(REPO, files)
     first, later = next(iter(files)), list(files)[number - 1]
