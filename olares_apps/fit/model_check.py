@@ -69,5 +69,5 @@ def _faults(facts: GgufFacts) -> Iterator[str]:
             if not value_at(facts.head_count_kv, layer):
                 yield f"block {layer} is one with attention and has no KV heads"
     plan = plan_layers(facts)
-    if not plan.attention and not plan.recurrent_layers:
+    if not (plan.attention or plan.recurrent_layers or plan.not_modelled):
         yield "no block keeps a KV cache or a state (attention.head_count is missing)"

@@ -190,7 +190,9 @@ def plausible(error: type[FetchError], who: str) -> Iterator[None]:
     except ValidationError as problem:
         first = problem.errors(include_url=False)[0]
         place = ".".join(str(step) for step in first["loc"])
-        raise error(f"{who} what cannot be: {place} {first['input']!r}: {first['msg']}") from None
+        # A fault of the whole entry has no place, and its input would be all of it.
+        where = f"{place} {first['input']!r}: " if place else ""
+        raise error(f"{who} what cannot be: {where}{first['msg']}") from None
 
 
 def update_locks(

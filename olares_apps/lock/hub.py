@@ -165,16 +165,16 @@ class Hub:
         ranges raise.
         """
         key = (facts.repo, facts.commit, file)
+        names = self.parts(facts, file)
         if kept := self._cache.get("gguf", self.endpoint, *key):
             # Kept by another version, or damaged: the facts are fetched again.
             with suppress(FactsError, *DAMAGED):
-                return GgufFacts.from_dict(kept)
+                known = GgufFacts.from_dict(kept)
+                if known.file_size == sum(facts.files[name][0] for name in names):
+                    return known
         if self._offline:
             raise Offline(f"the header of {file}")
-        headers = [
-            read_header(self._source(facts, name), first_chunk=2**20)
-            for name in self.parts(facts, file)
-        ]
+        headers = [read_header(self._source(facts, name), first_chunk=2**20) for name in names]
         found = facts_of(merge_shards(headers))
         self._cache.put("gguf", self.endpoint, *key, value=found.to_dict())
         self._read[facts.repo, file] = sum(header.bytes_fetched for header in headers)

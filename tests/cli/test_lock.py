@@ -412,6 +412,17 @@ def test_two_writers_of_a_lock_never_leave_half_of_one(root, hub):
     assert sorted(path.name for path in spec.parent.iterdir()) == ["demo.lock.yaml", "demo.yaml"]
 
 
+@pytest.mark.parametrize(("fact", "value"), [("file_size", SIZE + 1), ("nextn", 50)])
+def test_header_facts_that_something_changed_in_the_cache_are_read_again(root, hub, fact, value):
+    good("lock", cwd=root)
+    text = (root / "apps/demo.lock.yaml").read_text()
+    for path in (root.parent / "cache").rglob("gguf/*/*.json"):
+        whole = json.loads(path.read_text())
+        path.write_text(json.dumps({**whole, "value": {**whole["value"], fact: value}}))
+    good("lock", "--upgrade", cwd=root)
+    assert (root / "apps/demo.lock.yaml").read_text() == text
+
+
 @pytest.mark.parametrize("value", ["[1]", '"x"', '{"a": 1}', "null", "7"])
 @pytest.mark.parametrize("offline", [True, False])
 def test_a_cache_that_something_damaged_counts_as_empty(root, value, offline):
