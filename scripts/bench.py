@@ -69,13 +69,17 @@ def main() -> int:
 
 
 def workspace(root: Path, count: int) -> Path:
-    """Make a workspace of generated specs: the flagship under other names."""
+    """Make a workspace of generated specs: the flagship under other names.
+
+    Without its variants, each of which is checked like a spec of its own.
+    """
     source = (ROOT / "olares_apps" / "apps" / "qwen36-35b-a3b-mtp.yaml").read_text()
+    spec = re.sub(r"(?ms)^variants:\n.*?(?=^bench:)", "", source)
     (root / "apps").mkdir(parents=True)
     (root / "olapps.toml").write_text(CONFIG)
     shutil.copytree(ROOT / "images", root / "images")
     for index in range(count):
-        text = re.sub(r"(?m)^app: .*$", f"app: generated{index:04d}", source)
+        text = re.sub(r"(?m)^app: .*$", f"app: generated{index:04d}", spec)
         text = re.sub(r"(?m)^alias: .*$", f"alias: generated-{index:04d}", text)
         text = re.sub(r"(?m)^( *)title: .*$", rf"\1title: Generated {index:04d}", text)
         (root / "apps" / f"generated-{index:04d}.yaml").write_text(text)

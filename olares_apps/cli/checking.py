@@ -229,19 +229,20 @@ def _check_variants(
 ) -> list[Finding]:
     """Return what is wrong with a spec on other profiles only, with the profile's name.
 
-    Other programs are not asked again: they look at the form of charts, which is the same.
+    The newest generation stands for all, and other programs are not asked again: they look at
+    the form of charts, which is the same.
     """
     told = {_fault(item) for item in known}
     found: list[Finding] = []
     for profile in loaded.spec.variants:
         try:
             there = bench.on_profile(loaded, profile)
-            charts = [chart for _, chart in bench.charts_of(there, generations)]
+            charts = [chart for _, chart in bench.charts_of(there, generations[-1:])]
             items = _check(bench, there, charts, None, changes, None)
         except OlappsError as error:
             items = run_refused(bench.refused(loaded.name, error), severities=_lowered(changes))
         found += [
-            replace(item, message=f"on {profile}: {item.message}")
+            replace(item, message=f"on {profile}: {item.message}", generation="")
             for item in items
             if item.severity is not Severity.INFO and _fault(item) not in told
         ]
