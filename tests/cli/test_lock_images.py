@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from support.fake_hub import FakeHub, sparse_model
@@ -53,9 +54,13 @@ def locked(folder: Path, image: str, *changes: tuple[str, str]) -> tuple[Path, L
     return root, found
 
 
-def errors(root: Path) -> list[str]:
+def about_images(root: Path) -> list[dict[str, Any]]:
     found = olapps("check", "--output", "json", cwd=root).json["findings"]
-    return [item["message"] for item in found if item["rule"] == "image-exists"]
+    return [item for item in found if item["rule"] == "image-exists"]
+
+
+def errors(root: Path) -> list[str]:
+    return [item["message"] for item in about_images(root)]
 
 
 @pytest.mark.parametrize("tag", ["", ":b9600", ":gone"])
@@ -170,8 +175,9 @@ def test_an_image_of_an_init_step_that_is_missing_is_told_at_the_step(public, tm
     assert told in outcome.err
     public.add_image("owner/tool", "1.2.3", ImageBlobs({"arm64": []}))
     good("lock", cwd=root)
-    (message,) = errors(root)
-    assert "docker.io/owner/tool:1.2.3 has no amd64 variant (it has arm64)" in message
+    (finding,) = about_images(root)
+    assert "docker.io/owner/tool:1.2.3 has no amd64 variant (it has arm64)" in finding["message"]
+    assert finding["line"] == number
 
 
 def add_manifest(registry: FakeRegistry, config: object) -> str:

@@ -54,8 +54,8 @@ def _reporter(name: str) -> Callable[[ChartContext], Iterator[Found]]:
 def _field(loaded: LoadedSpec, finding: Finding) -> FieldPath:
     """Return the field of the spec that a finding is about.
 
-    That is the one that its words name, then the model file or repository that they name, then
-    the one that decides such findings.
+    That is the one that its words name, then the model file, repository or image of a step that
+    they name, then the one that decides such findings.
     """
     words = f"{finding.message} {finding.hint}"
     for found in _DOTTED.findall(words):
@@ -63,11 +63,18 @@ def _field(loaded: LoadedSpec, finding: Finding) -> FieldPath:
         if loaded.positions.key(path):
             return path
     model = loaded.spec.model
-    named = {("files", index): item.file for index, item in enumerate(model.files)}
-    named |= {("repos", index): item.repo for index, item in enumerate(model.repos)}
+    named: dict[FieldPath, str] = {
+        ("model", "files", index): item.file for index, item in enumerate(model.files)
+    }
+    named |= {("model", "repos", index): item.repo for index, item in enumerate(model.repos)}
+    named |= {
+        ("init", index, "image"): step.image
+        for index, step in enumerate(loaded.spec.init)
+        if step.image != loaded.spec.engine.image
+    }
     for place, name in named.items():
         if name in words:
-            return ("model", *place)
+            return place
     if finding.rule == "model-fits":
         return ("engine", loaded.spec.engine.context_field)
     return _DECIDES[finding.rule]
