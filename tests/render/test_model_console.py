@@ -107,9 +107,7 @@ def test_the_checks_see_what_would_not_work(old: str, new: str, rule: str, tree:
     assert text.count(old) == 1
     broken = replace(tree, files={**tree.files, path: text.replace(old, new).encode()})
     context = ChartContext.of_tree(broken, profile=load_profile("olares-one"))
-    assert rule in {
-        item.rule for item in run_rules(context, groups=[Group.OBJECTS, Group.DATA])
-    }
+    assert rule in {item.rule for item in run_rules(context, groups=[Group.OBJECTS, Group.DATA])}
 
 
 @pytest.mark.parametrize("helm", helm_params()[:1])
