@@ -224,7 +224,7 @@ def _print(report: "FitReport") -> None:
             f"{verdict.estimated / _MIB:.0f} MiB, {abs(apart) / verdict.need:.1%} "
             f"{'above' if apart >= 0 else 'below'}"
         )
-    for reason in report.unused:
+    for reason in filter(None, (verdict.impossible, *report.unused)):
         click.echo(f"not used: {reason}")
     for problem in verdict.problems:
         click.echo(f"does not start: {problem}")

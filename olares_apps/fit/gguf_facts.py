@@ -236,8 +236,14 @@ _CHECKS: Final[Mapping[Any, Callable[[object], bool]]] = {
 def facts_of(header: GgufHeader) -> GgufFacts:
     """Extract the facts from a header; join the parts of a split model first.
 
-    Raises FactsError when the header names no architecture or what no model has.
+    Raises FactsError when the header names no architecture or what no model has, and for a
+    big-endian file, which llama.cpp refuses on the devices' processors.
     """
+    if header.big_endian:
+        raise FactsError(
+            "the file is big-endian: a server on amd64 or arm64 does not load it",
+            hint="take a little-endian file, as nearly all repositories have",
+        )
     read = _Keys(header.metadata)
     arch = read.text("general.architecture")
     if not arch:

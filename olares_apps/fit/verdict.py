@@ -70,6 +70,7 @@ class Verdict:
     ``need`` is what was judged: the measured figure when there is one, else the estimate.
     ``free`` is below zero when the need exceeds the usable memory. ``warnings`` are those of
     the estimate; ``problems`` are settings with which the server does not start at all.
+    ``impossible`` says why a measured figure was not believed; empty when it was.
     """
 
     state: FitState
@@ -81,6 +82,7 @@ class Verdict:
     measured: Measured | None = None
     problems: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
+    impossible: str = ""
 
     @property
     def free(self) -> int:
@@ -106,10 +108,13 @@ def judge(
 ) -> Verdict:
     """Compare an estimate with a device.
 
-    A measured figure wins over the estimate. ``other_apps`` is the GPU memory in bytes that
+    A measured figure wins over the estimate, unless it is below what the weights and caches
+    alone take: those are exact. ``other_apps`` is the GPU memory in bytes that
     other programs hold. On a device whose GPU and host share memory, host memory counts too.
     """
     estimated = estimate.total_gpu + (estimate.total_host if profile.shares_memory else 0)
+    impossible = _impossible(measured, estimate) if measured else ""
+    measured = None if impossible else measured
     need = measured.gpu_bytes if measured else estimated
     state, message = judge_need(need, profile, thresholds, other_apps=other_apps)
     return Verdict(
@@ -122,6 +127,17 @@ def judge(
         measured=measured,
         problems=estimate.problems,
         warnings=estimate.warnings,
+        impossible=impossible,
+    )
+
+
+def _impossible(measured: Measured, estimate: MemoryEstimate) -> str:
+    exact = sum(part.bytes for part in estimate.parts if part.where == "gpu" and part.is_exact)
+    if measured.gpu_bytes >= exact:
+        return ""
+    return (
+        f"the measured {measured.gpu_bytes / GIB:.1f} GiB ({measured.provenance}) are less than "
+        f"weights and caches alone take, {exact / GIB:.1f} GiB"
     )
 
 

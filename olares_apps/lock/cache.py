@@ -41,7 +41,7 @@ class Cache:
         path = self._path(kind, key)
         if path is None:
             return None
-        with suppress(OSError, ValueError, KeyError, TypeError):
+        with suppress(OSError, ValueError, KeyError, TypeError, RecursionError):
             kept = json.loads(path.read_text(encoding="utf-8"))
             if kept["key"] == list(key):
                 return kept["value"]

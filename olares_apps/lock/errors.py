@@ -100,13 +100,19 @@ class ModelFileMissing(FetchError):
         known = list(known)
         ending = "." + file.rpartition(".")[2]
         alike = [name for name in known if name.endswith(ending)] or known
-        self.suggestion = nearest(file, alike)
+        self.suggestion = _same_name(file, alike) or nearest(file, alike)
         if self.suggestion:
             hint = f"did you mean {self.suggestion}?"
         else:
             listed = ", ".join(sorted(alike)[:8])
             hint = f"it has {listed}" if listed else "the repository is empty"
         super().__init__(f"{file} is not in {repo} at {revision}", hint=hint)
+
+
+def _same_name(file: str, known: Sequence[str]) -> str | None:
+    """Return the file of that name in another folder, or in other letters."""
+    wanted = file.rpartition("/")[2].casefold()
+    return next((name for name in known if name.rpartition("/")[2].casefold() == wanted), None)
 
 
 class ShardsMissing(ModelFileMissing):

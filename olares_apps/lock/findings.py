@@ -225,16 +225,10 @@ def _fits(spec: AppSpec[Any], lock: Lock, case: FitCase, device: Device) -> Iter
         yield from _measured(spec, device)
         return
     measured = matching_figure(spec, device.profile)
-    exact = sum(part.bytes for part in found.parts if part.where == "gpu" and part.is_exact)
-    is_possible = measured is None or measured.gpu_bytes >= exact
-    verdict = device.judge(found, measured if is_possible else None)
-    if measured and not is_possible:
-        message = (
-            f"the measured {measured.gpu_bytes / _GIB:.1f} GiB ({measured.provenance}) are less "
-            f"than weights and caches alone take, {exact / _GIB:.1f} GiB"
-        )
+    verdict = device.judge(found, measured)
+    if verdict.impossible:
         hint = "measure again, in MiB, after a long prompt"
-        yield _finding(spec, "model-fits", Severity.ERROR, message, hint)
+        yield _finding(spec, "model-fits", Severity.ERROR, verdict.impossible, hint)
     for problem in verdict.problems:
         if "no MTP layers" not in problem:  # that is mtp-head's to say
             yield _finding(spec, "model-fits", Severity.ERROR, problem)

@@ -104,7 +104,7 @@ def report_dict(report: FitReport) -> dict[str, Any]:
             "measured": None
             if verdict.measured is None
             else {"bytes": verdict.measured.gpu_bytes, "source": verdict.measured.provenance},
-            "measured_unused": list(report.unused),
+            "measured_unused": [*filter(None, (verdict.impossible, *report.unused))],
             "usable": verdict.usable,
             "reported": verdict.reported,
             "problems": list(verdict.problems),

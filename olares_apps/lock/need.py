@@ -1,5 +1,6 @@
 """From a spec and its lock to the question that fit answers: which model, asked to run how."""
 
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -127,15 +128,12 @@ def gpu_need(spec: AppSpec[Any], lock: Lock | None, profile: HardwareProfile) ->
 def known_need(spec: AppSpec[Any], lock: Lock | None, profile: HardwareProfile) -> int | None:
     """Return the GPU memory that an app needs, in bytes.
 
-    A measured figure of this configuration wins over the estimate. None when there is neither:
-    no header facts, or a cache type without a layout.
+    A measured figure of this configuration wins over the estimate, if it can be true. None when
+    there is neither: no header facts, or a cache type without a layout.
     """
-    if measured := matching_figure(spec, profile):
-        return measured.gpu_bytes
+    measured = matching_figure(spec, profile)
     case = fit_case(spec, lock)
-    if case is None:
-        return None
-    try:
-        return judge(case.estimate(), profile).need
-    except UnknownName:
-        return None
+    if case is not None:
+        with suppress(UnknownName):
+            return judge(case.estimate(), profile, measured=measured).need
+    return measured.gpu_bytes if measured else None

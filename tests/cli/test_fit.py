@@ -232,6 +232,39 @@ def test_a_measured_figure_is_shown_beside_the_estimate_and_wins(tmp_path):
     assert "requiredGpu: 21Gi" in manifest.replace('"', "")
 
 
+def test_a_measured_figure_that_cannot_be_is_named_and_not_used(tmp_path):
+    small = (MEASURED[0], MEASURED[1].replace("mib: 21000", "mib: 100"))
+    plain = workspace(tmp_path / "plain", Q3, FULL, MTP)
+    root = workspace(tmp_path / "small", Q3, FULL, MTP, small)
+    report = good("fit", "demo", "--output", "json", cwd=root).json
+    expected = good("fit", "demo", "--output", "json", cwd=plain).json
+    assert report["verdict"]["need"] == expected["verdict"]["need"]
+    assert report["manifest_gpu_memory"] == expected["manifest_gpu_memory"]
+    assert "less than weights and caches" in report["verdict"]["measured_unused"][0]
+    assert "not used: the measured 0.1 GiB" in good("fit", "demo", cwd=root).out
+    for folder in (plain, root):
+        good("render", cwd=folder)
+    charts = [sorted((at / "charts").rglob("OlaresManifest.yaml")) for at in (plain, root)]
+    for one, other in zip(*charts, strict=True):
+        assert one.read_bytes() == other.read_bytes()
+
+
+def test_a_stated_need_below_the_computed_one_is_found(tmp_path):
+    root = workspace(tmp_path, Q3, FULL, MTP)
+    need = good("fit", "demo", "--output", "json", cwd=root).json["verdict"]["need"]
+    spec = root / "apps/demo.yaml"
+    text = spec.read_text()
+    whole, short = divmod(need, GIB)
+    assert short
+    nearly = "error" if short > GIB // 2 else "warning"
+    for stated, severity in ((whole - 1, "error"), (whole, nearly), (whole + 1, None)):
+        stating = f"resources:\n  gpu_memory: {stated}Gi\nengine:\n  type"
+        spec.write_text(text.replace("engine:\n  type", stating))
+        findings = olapps("check", "--no-tools", "--output", "json", cwd=root).json["findings"]
+        found = [item["severity"] for item in findings if item["rule"] == "gpu-need-understated"]
+        assert found == ([severity] if severity else [])
+
+
 def test_a_measured_figure_of_another_context_is_named_and_not_used(tmp_path):
     half = ("ctx: 32768", "ctx: 131072\n  kv: {k: q4_0, v: q4_0}")
     root = workspace(tmp_path, Q3, half, MTP, MEASURED)

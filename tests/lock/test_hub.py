@@ -20,6 +20,7 @@ from support.gguf_files import (
 
 from olares_apps.errors import FetchError
 from olares_apps.fit.gguf_errors import HtmlNotGguf, LfsPointer
+from olares_apps.fit.gguf_facts import FactsError
 from olares_apps.lock.cache import Cache
 from olares_apps.lock.errors import (
     FileChanged,
@@ -159,6 +160,29 @@ class TestRepository:
         fake.script(fake.page(REPO), then=Answer(status=401, headers=headers, body=b"{}"))
         with pytest.raises(HubFailed, match="refuses the token"):
             hub.repo(REPO, "main")
+
+    def test_a_cache_of_endless_nesting_is_read_anew(self, fake, hub, tmp_path):
+        fake.add_repo(REPO, {FILE: big_header()})
+        expected = hub.gguf(hub.repo(REPO, COMMIT), FILE)
+        for kept in (tmp_path / "cache").rglob("*.json"):
+            kept.write_text("[" * 100_000)
+        assert hub.gguf(hub.repo(REPO, COMMIT), FILE) == expected
+
+    def test_a_big_endian_file_is_refused(self, fake, hub):
+        header = gguf_header(metadata_of(TINY_MOE), tensors_of(TINY_MOE), order=">")
+        fake.add_repo(REPO, {FILE: Sparse(header, 5 * 10**7)})
+        with pytest.raises(FactsError, match="big-endian"):
+            hub.gguf(hub.repo(REPO, "main"), FILE)
+
+    @pytest.mark.parametrize(
+        ("wanted", "expected"),
+        [("Demo-Q4_K.gguf", "Q4/Demo-Q4_K.gguf"), ("demo-q8_0.gguf", "Demo-Q8_0.gguf")],
+    )
+    def test_a_file_of_that_name_elsewhere_is_suggested_first(self, fake, hub, wanted, expected):
+        fake.add_repo(REPO, {"Q4/Demo-Q4_K.gguf": b"x", "Demo-Q8_0.gguf": b"x"})
+        with pytest.raises(ModelFileMissing) as raised:
+            hub.parts(hub.repo(REPO, "main"), wanted)
+        assert raised.value.suggestion == expected
 
     def test_a_hub_that_is_not_there_is_told(self, waits, tmp_path):
         with FakeHub() as gone:

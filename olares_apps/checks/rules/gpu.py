@@ -207,13 +207,16 @@ def _gpumem(context: ChartContext) -> Iterator[tuple[Workload, str, int]]:
                 yield workload, container.name, int(text)
 
 
+_ESTIMATED: Final = "estimated from the model's header"
+
+
 @rules.error(
     "gpu-need-understated",
     "An app that declares less than it needs is started beside another one and dies.",
     "public charts: requiredGpu 1Gi for models of 10 to 23 GB",
 )
 def _understated(context: ChartContext) -> Iterator[Found]:
-    """Without a spec the need is that of the weights at least, and a warning."""
+    """A warning within half a GiB, and without a spec: there the need is that of the weights."""
     need = _need(context)
     if need is None:
         yield from _below_weights(context)
@@ -222,16 +225,16 @@ def _understated(context: ChartContext) -> Iterator[Found]:
     # A need above the card is told by model-fits; no manifest can ask for more than there is.
     most = context.profile.usable_bytes if context.profile else amount
     for path, declared, text in declared_gpu_memory(context):
-        if declared + _GIB // 2 < min(amount, most):
-            whole = -(-amount // _GIB)
+        missing = min(amount, most) - declared
+        if missing > 0:
+            whole, in_mib = -(-amount // _GIB), min(-(-amount // _MIB), most // _MIB)
             # The manifests of the generations have other names for what the spec calls so.
             name = "resources.gpu_memory" if context.spec else path[-1]
             yield context.in_manifest(
                 f"{name} {text} is below the need {_gib(amount)}GiB ({parts})",
                 *path,
-                hint=f"write {whole}Gi"
-                if whole * _GIB <= most
-                else f"write {min(-(-amount // _MIB), most // _MIB)}Mi",
+                hint=f"write {f'{whole}Gi' if whole * _GIB <= most else f'{in_mib}Mi'}",
+                severity=None if missing > _GIB // 2 else Severity.WARNING,
             )
     for workload, name, mib in _gpumem(context):
         if mib * _MIB + _GIB // 2 < amount:
@@ -268,7 +271,9 @@ def _need(context: ChartContext) -> tuple[int, str] | None:
         known = known_need(spec, context.lock, context.profile)
         if known is not None:
             measured = matching_figure(spec, context.profile)
-            return known, measured.provenance if measured else "estimated from the model's header"
+            is_measured = measured is not None and measured.gpu_bytes == known
+            told = measured.provenance if measured and is_measured else _ESTIMATED
+            return known, told
     stated = spec.resources.gpu_memory_parts
     if stated:
         gigabytes = sum(part.gb for part in stated)
