@@ -35,6 +35,8 @@ _CONTEXT: Final[Mapping[str, tuple[str, ...]]] = {
     "llamacpp": ("--ctx-size",),
     "vllm": ("--max-model-len",),
 }
+# Where a server listens that is told no port: help output of llama-server, vllm/config.
+_DEFAULT_PORTS: Final[Mapping[str, int]] = {"llamacpp": 8080, "vllm": 8000}
 _SLOTS: Final[Mapping[str, str]] = {"llamacpp": "--parallel", "vllm": "--max-num-seqs"}
 _ALIAS: Final = ("--alias", "--served-model-name")
 _DRAFT_LENGTHS: Final = (
@@ -143,10 +145,19 @@ class Server:
             return 0 if self.command.complete else None
         return self.number(*flags)
 
+    @property
+    def listens(self) -> int | None:
+        """Return the port that the server listens on, its default where it is told none."""
+        port = self.number("--port")
+        if port is not None or self.parsed is None or self.command is None:
+            return port
+        is_unset = self.value("--port") is None and self.command.complete
+        return _DEFAULT_PORTS.get(self.engine) if is_unset else None
+
     @cached_property
     def ports(self) -> frozenset[int]:
         """Return the ports that the server listens on, as far as they are known."""
-        port = self.number("--port")
+        port = self.listens
         if port is not None:
             return frozenset((port,))
         return frozenset(self.container.ports.values())

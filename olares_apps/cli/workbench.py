@@ -227,11 +227,19 @@ class Workbench:
     def _asset(self, loaded: LoadedSpec, path: str) -> str:
         try:
             # Byte by byte, line ends included: read_text() would change them.
-            return (self.workspace.root / path).read_bytes().decode()
+            text = (self.workspace.root / path).read_bytes().decode()
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "is not UTF-8 text"
             problem = Problem(f"names the file {path}, which cannot be read: {reason}", value=path)
             raise loaded.located(SpecError([problem])) from None
+        if "\0" in text:
+            problem = Problem(
+                f"names the file {path}, which no chart can carry: it holds a zero byte at "
+                f"character {text.index(chr(0)) + 1}",
+                value=path,
+            )
+            raise loaded.located(SpecError([problem]))
+        return text
 
 
 def open_workbench(root: Path | None = None) -> Workbench:

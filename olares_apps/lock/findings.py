@@ -118,6 +118,8 @@ def _stale(spec: AppSpec[Any], lock: Lock) -> Iterator[Finding]:
             message = f"{what} is locked for revision {entry.requested}, not {file.revision}"
         elif entry.origin.state == "stated":
             message = f"{what} is stated by hand and was never compared with the hub"
+        elif file.file.endswith(".gguf") and entry.gguf is None:
+            message = f"{what} is locked without its header: memory and draft head are not judged"
         else:
             continue
         yield _finding(spec, "lock-stale", Severity.WARNING, message, _LOCK)

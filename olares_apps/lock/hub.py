@@ -284,7 +284,10 @@ class Hub:
                 code = response.headers.get("x-error-code")
                 if facts.gated or code == "GatedRepo":
                     return RepoGated(facts.repo, has_token=bool(self.token))
-                return RepoMissing(facts.repo)
+                return HubFailed(
+                    f"{self.endpoint} shows {facts.repo} and refuses {file} ({status})",
+                    hint="set HF_TOKEN, or another one; its owner may have to grant access",
+                )
             if status == 404 and file not in facts.files:
                 return ModelFileMissing(facts.repo, file, facts.commit[:12], facts.files)
             if status == 404:
@@ -322,7 +325,10 @@ class Hub:
             return RevisionMissing(repo, revision)
         if code == "RepoNotFound" or status == 401:
             return RepoMissing(repo)
-        return HubFailed(f"{self.endpoint} answers {status} for {repo}")
+        return HubFailed(
+            f"{self.endpoint} answers {status} for {repo}",
+            hint="check HF_ENDPOINT, and that a proxy or firewall lets the request through",
+        )
 
     def _described(self, repo: str, info: Any) -> RepoFacts:
         if info.id != repo:

@@ -197,5 +197,6 @@ class Network:
     def _failed(self, address: str, error: Exception) -> FetchError:
         reason = str(error) or type(error).__name__
         return self.failure(
-            f"{address} cannot be reached: {reason}", hint="check the network and the address"
+            f"{address} cannot be reached: {reason}",
+            hint="check the network, the address, and a proxy that HTTP_PROXY or HTTPS_PROXY names",
         )

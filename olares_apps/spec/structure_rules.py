@@ -201,6 +201,13 @@ def _console(spec: "AppSpec[Any]") -> Iterator[Conflict]:
     if not spec.model.console:
         return
     path = ("model", "console")
+    token = spec.settings.get("HF_TOKEN")
+    if token is not None and token.required:
+        yield Conflict(
+            path,
+            "the console downloads public models only, and settings.HF_TOKEN is required",
+            "remove it: the download script takes the owner's token",
+        )
     if not spec.model.files:
         yield Conflict(path, "there are no files to download", "leave it out")
     if len(spec.entrances) >= _MOST_ENTRANCES - 1:

@@ -316,6 +316,18 @@ def test_an_image_that_is_no_fixed_one_is_told_once(tag: str) -> None:
     assert "flag-table-missing" not in found
 
 
+def test_a_server_that_is_told_no_port_listens_on_its_own() -> None:
+    chart = flagship().replaced(DEPLOYMENT, '            - "--port"\n            - "8000"\n', "")
+    found = [item for item in chart.check() if item.rule == "port-agreement"]
+    assert any("listens on 8080, containerPort is 8000" in item.message for item in found)
+
+
+def test_a_share_above_the_whole_card_is_told_whatever_its_form() -> None:
+    for share in ("95", "1.5", "0.99"):
+        chart = swap(DEPLOYMENT, '"0.90"', f'"{share}"')(vllm_chart())
+        assert "gpu-share-exceeds-card" in {item.rule for item in chart.check()}
+
+
 def test_a_contradiction_names_the_line_of_the_spec() -> None:
     case = wrong_text("UD-Q4_K_XL file.", "text-quant")
     loaded = case.context["spec"]

@@ -228,9 +228,11 @@ NEAR: dict[str, tuple[Make, Edit]] = {
         flagship,
         swap(MANIFEST, '"First release."', '"See [below](#limits) or https://example.org."'),
     ),
-    "a server without a port flag": (
+    "a server without a port flag on its default port": (
         vllm_chart,
-        drop(DEPLOYMENT, "            - --port\n", "--port", '            - "8080"'),
+        lambda chart: drop(DEPLOYMENT, "            - --port\n", "--port", '            - "8000"')(
+            everywhere("8080", "8000")(chart)
+        ),
     ),
     "no tools but a container port": (flagship, arguments("--metrics")),
 }

@@ -29,6 +29,12 @@ FAULTS = {
         ("apps/demo.yaml", "chat_template_file: nowhere.jinja"),
         "nowhere.jinja",
     ),
+    "a file with a zero byte": (
+        [("ctx: 32768", "ctx: 32768\n  chat_template_file: own.jinja")],
+        {"own.jinja": "a\0b"},
+        ("apps/demo.yaml", "chat_template_file: own.jinja"),
+        "zero byte at character 2",
+    ),
     "a method of another build": (
         [("ctx: 32768", "ctx: 32768\n  speculative: {method: dflash, n_max: 3}")],
         {},

@@ -2,7 +2,9 @@
 
 import gzip
 import io
+import os
 import re
+import shutil
 import subprocess
 import sys
 import tarfile
@@ -255,3 +257,12 @@ def test_a_file_that_cannot_be_opened_is_said(tmp_path):
     outcome = olapps("check", "gone.tgz", cwd=tmp_path)
     assert outcome.code == 2
     assert "gone.tgz cannot be read" in outcome.err
+
+
+def test_a_folder_that_packs_into_too_much_is_told_before_it_is_packed(tmp_path: Path) -> None:
+    chart = tmp_path / "llamacppqwen36a3bone"
+    shutil.copytree(ROOT / "charts/olares-1.12.6/llamacppqwen36a3bone", chart)
+    (chart / "templates/big.yaml").write_text(f"# {os.urandom(1_500_000).hex()}\n")
+    outcome = olapps("check", "--no-tools", "--output", "json", chart, cwd=tmp_path)
+    assert outcome.code == 1
+    assert "archive-size" in {item["rule"] for item in outcome.json["findings"]}

@@ -124,7 +124,7 @@ def test_such_a_name_in_a_spec_is_told_with_its_line(root: Path, hub: FakeHub, r
     ("answer", "says"),
     [
         (refuse(404), "and does not have it"),
-        (refuse(403), "is missing or private"),
+        (refuse(403), f"shows {REPO} and refuses {FILE} (403)"),
         (redirect("http://127.0.0.1:1/gone"), "cannot be reached"),
     ],
 )

@@ -170,6 +170,10 @@ def test_the_page_says_where_the_progress_is(locale: str, tree: ChartTree) -> No
             "one more than 10",
         ),
         ({"model.files": [{"repo": "o/n", "file": "a,b.gguf"}]}, "with a comma"),
+        (
+            {"settings": {"HF_TOKEN": {"description": "gated", "required": True}}},
+            "public models only",
+        ),
     ],
 )
 def test_what_it_does_not_go_with_is_told(changes: Mapping[str, Any], message: str) -> None:

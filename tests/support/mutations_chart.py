@@ -58,6 +58,7 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     ),
     "appid-equals-name": Mutation(flagship, drop(MANIFEST, "  appid:")),
     "stray-file": Mutation(flagship, add(".DS_Store", b"\0\0")),
+    "file-size": Mutation(flagship, add("LICENSE", "x\n" * (5 * 2**19 + 1))),
     "apple-double": Mutation(flagship, add("._Chart.yaml", b"\0\x05\x16\x07")),
     "nested-archive": Mutation(flagship, add(f"{APP}-1.0.0.tgz", b"\x1f\x8b")),
     "unused-file": Mutation(flagship, add("chat_template.jinja", "x")),

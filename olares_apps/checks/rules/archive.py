@@ -1,5 +1,6 @@
 """The archive, or the folder it would be made from: entry by entry."""
 
+import zlib
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from typing import Final
@@ -60,6 +61,13 @@ def _single_gzip(context: ChartContext) -> Iterator[Found]:
             )
 
 
+def _packed_size(context: ChartContext) -> int:
+    """Return about how many bytes a folder takes as an archive, 0 for what is surely small."""
+    if sum(map(len, context.files.values())) <= MAX_ARCHIVE_BYTES:
+        return 0
+    return sum(len(zlib.compress(content)) for content in context.files.values())
+
+
 @rules.error(
     "archive-size",
     "The upload route and Helm's release secret take 1 MiB.",
@@ -69,6 +77,11 @@ def _size(context: ChartContext) -> Iterator[Found]:
     listing = context.listing
     if listing is None:
         return
+    if not listing.is_archive and (packed := _packed_size(context)) > MAX_ARCHIVE_BYTES:
+        yield Found(
+            f"packed, the chart has {packed} bytes > {MAX_ARCHIVE_BYTES} bytes",
+            hint="remove what a device does not need",
+        )
     if listing.is_archive and listing.size > MAX_ARCHIVE_BYTES:
         largest = max(listing.entries, key=lambda entry: entry.size, default=None)
         yield Found(

@@ -243,7 +243,7 @@ def _selected(context: ChartContext) -> Iterator[Found]:
 def _ports(context: ChartContext) -> Iterator[Found]:
     """Only servers whose port is known are judged: a containerPort alone promises nothing."""
     for server in context.servers:
-        listens = server.number("--port")
+        listens = server.listens
         if listens is None:
             continue
         declared = set(server.container.ports.values())

@@ -16,6 +16,7 @@ rules = RuleBook(Group.RUNTIME)
 
 _GIB: Final = 2**30
 _SHARE: Final = "--gpu-memory-utilization"
+_NUMBER: Final = re.compile(r"\d{0,4}\.?\d{1,6}")
 # Each multiplies the number of GPUs that vLLM wants.
 _PARALLEL: Final = ("--tensor-parallel-size", "--pipeline-parallel-size", "--data-parallel-size")
 
@@ -34,7 +35,7 @@ def _share(context: ChartContext) -> Iterator[Found]:
     """The share is one of what the driver states for the card; a program gets less than that."""
     for server in _of_vllm(context):
         value = server.value(_SHARE)
-        if context.profile is None or value is None or not re.fullmatch(r"\d?\.\d{1,6}|1", value):
+        if context.profile is None or value is None or not _NUMBER.fullmatch(value):
             continue
         total, usable = context.profile.reported_bytes, context.profile.usable_bytes
         if float(value) * total <= usable:

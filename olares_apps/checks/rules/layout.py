@@ -227,6 +227,25 @@ def _stray_files(context: ChartContext) -> Iterator[Found]:
             yield Found(f"{path} does not belong into a chart", path, hint="delete it")
 
 
+_LARGEST_FILE: Final = 5 * 2**20
+
+
+@rules.error(
+    "file-size",
+    "Helm 3 loads no chart with a larger file; braces of a file carried along count six times.",
+    "helm 3.19 template: chart file is larger than the maximum file size 5242880",
+    blocks=True,
+)
+def _file_size(context: ChartContext) -> Iterator[Found]:
+    for path, content in context.files.items():
+        if len(content) > _LARGEST_FILE:
+            yield Found(
+                f"{path} has {len(content)} bytes > {_LARGEST_FILE} bytes",
+                path,
+                hint="carry less: a chart is a few files of text",
+            )
+
+
 @rules.error(
     "apple-double",
     "Helm takes AppleDouble entries for chart files and stops at their control characters.",

@@ -19,6 +19,7 @@ RUN cmake -S . -B build -G Ninja \
       "-DCMAKE_EXE_LINKER_FLAGS=-Wl,-rpath-link,/usr/local/cuda/lib64/stubs" \
       "-DGGML_CUDA=ON" \
       "-DGGML_CUDA_NO_VMM=ON" \
+      "-DGGML_NATIVE=OFF" \
       "-DLLAMA_BUILD_COMMIT=f8c6b03" \
       "-DLLAMA_BUILD_NUMBER=9026"
 
