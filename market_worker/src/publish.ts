@@ -264,8 +264,8 @@ function permission(token: Token, verdict: Verdict): Response | null {
     const refused = lacking(token, scope);
     if (refused) return refused;
   }
-  return token.apps && verdict.changesSource
-    ? forbidden(token, "may not change how the market names itself")
+  return token.apps && verdict.changesMarket
+    ? forbidden(token, "may not change the market's name or generations")
     : null;
 }
 

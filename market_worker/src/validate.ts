@@ -23,7 +23,7 @@ export interface Verdict {
   /** Whether there is a new archive, or an offer of the live revision ends. */
   readonly adds: boolean;
   readonly takesAway: boolean;
-  readonly changesSource: boolean;
+  readonly changesMarket: boolean;
   /** The examined revision, and how many of its parts were checked so far. */
   readonly revision: Revision | null;
   readonly checked: number;
@@ -74,8 +74,9 @@ export async function examine(
     problems.length === 0
       ? await checkParts(bucket, wanted.revision, base?.revision ?? null, fence, parts, changes, problems)
       : 0;
-  const changesSource = live ? !same(next.source, live.source) : false;
-  const found = { changed, ...changes, changesSource, revision: next, checked, parts: parts.length };
+  const changesMarket =
+    live !== null && !(same(next.source, live.source) && same(next.generations, live.generations));
+  const found = { changed, ...changes, changesMarket, revision: next, checked, parts: parts.length };
   return { ...verdict(problems, 422), ...found };
 }
 
@@ -127,7 +128,7 @@ function verdict(
   status: Verdict["status"],
   hint = status === 409 ? "read the head again and plan on it" : "nothing was published",
 ): Verdict {
-  const nothing = { changed: [], adds: false, takesAway: false, changesSource: false };
+  const nothing = { changed: [], adds: false, takesAway: false, changesMarket: false };
   return { problems, status, hint, ...nothing, revision: null, checked: 0, parts: 0 };
 }
 

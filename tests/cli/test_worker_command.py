@@ -93,6 +93,8 @@ class TestToken:
         ("arguments", "said"),
         [
             (("ci", "--scope", "pubish"), "did you mean publish?"),
+            (("ci", "--apps", ""), "names no prefix"),
+            (("ci", "--apps", " , "), "names no prefix"),
             (("ci", "--apps", "Demo"), "begins no app's name"),
             (("ci", "--expires", "90"), "write hours or days"),
             (("a b",), "is no name for a token"),

@@ -225,6 +225,27 @@ def test_the_head_must_follow_from_its_revision(market: Worker) -> None:
         store.swap_head(store.read_head()[1], head)
 
 
+def _move_windows(store: HttpStore) -> None:
+    """Give the oldest generation releases that no device has, and nothing else."""
+    head, etag = store.read_head()
+    assert head is not None
+    live = objects.read_revision(store, head.revision)
+    first, *others = live.generations
+    moved = replace(first, first="9.0.0", before="9.1.0")
+    following = replace(
+        live,
+        parent=head.revision,
+        created=live.created + 10**9,
+        changes=(),
+        generations=(moved, *others),
+    )
+    prepared = prepare(following)
+    for path, data in prepared.answers.items():
+        objects.put(store, objects.answer_key(prepared.identity, path), data)
+    objects.put(store, objects.revision_key(prepared.identity), prepared.data)
+    store.swap_head(etag, prepared.revision.head(prepared.identity))
+
+
 def test_a_token_does_what_its_scopes_and_prefixes_say(bundle: Path, tmp_path: Path) -> None:
     with running(bundle, tmp_path / "state", tokens=TOKENS) as worker:
 
@@ -237,11 +258,13 @@ def test_a_token_does_what_its_scopes_and_prefixes_say(bundle: Path, tmp_path: P
             publish(store(BRAVO_ONLY), [UPDATE], publisher="t", hands=made)
         assert raised.value.hint == "ask the market's owner for a token with that permission"
         bravo = build_candidate("demobravo", "1.0.2", image="b2")
-        with pytest.raises(MarketError, match="may not change how the market names itself"):
+        with pytest.raises(MarketError, match="may not change the market's name or generations"):
             publish(
                 store(BRAVO_ONLY), [bravo], publisher="t", source=Source(label="Mine"), hands=made
             )
         publish(store(BRAVO_ONLY), [bravo], publisher="t", hands=made)
+        with pytest.raises(MarketError, match="may not change the market's name or generations"):
+            _move_windows(store(BRAVO_ONLY))
         for retreat in (
             lambda token: rollback(store(token), publisher="t", hands=made),
             lambda token: remove(store(token), ["demobravo"], publisher="t", hands=made),

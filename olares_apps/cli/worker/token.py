@@ -30,11 +30,13 @@ def command() -> None:
     metavar="SCOPE,...",
     help="publish, rollback (also remove), collect (gc).",
 )
-@click.option("--apps", default="", metavar="PREFIX,...", help="Only apps whose name begins so.")
+@click.option("--apps", metavar="PREFIX,...", help="Only apps whose name begins so.")
 @click.option("--expires", callback=duration, default="90d", show_default=True, metavar="DURATION")
 @root_option
 @output_option()
-def create(name: str, scope: str, apps: str, expires: int, root: Path | None, output: str) -> None:
+def create(
+    name: str, scope: str, apps: str | None, expires: int, root: Path | None, output: str
+) -> None:
     """Make a token for NAME and print it, once.
 
     To replace a token make a second one of that name: both are valid until the first is revoked.
@@ -42,16 +44,21 @@ def create(name: str, scope: str, apps: str, expires: int, root: Path | None, ou
     import secrets
 
     from olares_apps.cli.worker.workshop import open_workshop
+    from olares_apps.errors import UsageError
     from olares_apps.render.folder import write_file
     from olares_apps.worker.tokens import PREFIX, encode, new_entry
 
+    prefixes = _words(apps or "")
+    if apps is not None and not prefixes:
+        # An unset variable of a shell must not make a token for every app.
+        raise UsageError("--apps names no prefix", hint="leave the option out for every app")
     shop = open_workshop(root)
     text = PREFIX + secrets.token_urlsafe(32)
     entry = new_entry(
         name,
         text,
         scopes=_words(scope),
-        apps=_words(apps),
+        apps=prefixes,
         now=datetime.now(UTC),
         seconds=expires,
     )
