@@ -297,8 +297,11 @@ class TestMarket:
     def test_rollback_offers_the_old_content_and_the_next_publish_goes_above(self, root):
         edit(root / "apps/demo.yaml", SMALLER)
         good("publish", "--bump", "patch", cwd=root)
-        good("market", "rollback", "--yes", cwd=root)
+        said = good("market", "rollback", "--yes", cwd=root).out
         assert live(root)[DEMO] == {OLD: "1.0.0", NEW: "1.0.1"}
+        # What --republish would bring now is the content before this one.
+        assert "publish --bump patch" in said
+        assert "--republish" not in said
         spec = (root / "apps/demo.yaml").read_bytes()
         refused = olapps("publish", cwd=root)
         assert refused.code == 1

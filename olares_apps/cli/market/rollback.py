@@ -77,8 +77,8 @@ def command(
     lines.append(f"live revision {moved.revision}")
     if moved.changes:
         lines.append(
-            "next: devices that run a newer version keep it; olapps market rollback --republish "
-            "brings old content to them"
+            "next: devices that run a newer version keep it; to reach them too, put this content "
+            "back into the spec and run olapps publish --bump patch"
         )
     _print(output, moved.as_dict(), lines)
 
