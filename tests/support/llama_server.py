@@ -126,10 +126,27 @@ def server_params() -> list[Any]:
     ]
 
 
+_STARTS = 3
+_SAYS_WHY = re.compile(r"^[\d.]+ E |error", re.MULTILINE | re.IGNORECASE)
+
+
 def start(
     server: Server, folder: Path, arguments: Sequence[str], *, until: str = LAID_OUT
 ) -> Start:
     """Start a server on the CPU and read its log until a line matches ``until``.
+
+    The log is written by a thread of its own, so a server that stops at once may lose its last
+    lines: one that failed and says no error is started again.
+    """
+    for _ in range(_STARTS - 1):
+        started = _start(server, folder, arguments, until=until)
+        if started.status in (None, 0) or _SAYS_WHY.search(started.text):
+            return started
+    return _start(server, folder, arguments, until=until)
+
+
+def _start(server: Server, folder: Path, arguments: Sequence[str], *, until: str) -> Start:
+    """Start a server once.
 
     It listens on a socket in ``folder``, which a stopped one leaves behind. One that neither
     matches nor ends is stopped after TIMEOUT_S and counts as a failure.
