@@ -1,24 +1,16 @@
 /**
- * Do the prepared answers of a revision belong to it, and does a device take them? Every answer
- * is read, proved and decoded, and the lists, digests and hashes in it are compared with the
- * catalogue. The publisher has done the same (olares_apps/market/agreement.py).
+ * Do the prepared answers of a revision belong to it? Those for devices follow from the revision
+ * to the byte, so each is made once more and compared by its digest. The pages for people are
+ * their publisher's: examined is where they are served, as what, and under which policy.
  */
 
-import { same } from "./json";
-import type { Bytes } from "./bytes";
-import { decodes } from "./contract";
-import { FILES, PAGES, PAGE_ROUTES, type Archive, type Files, type Revision, answerKey } from "./records";
-import { ANY, NONE, compare, parseVersion } from "./releases";
+import type { Changes } from "./app";
+import { type Bytes, encode, sha256 } from "./bytes";
+import { setNames } from "./catalogue";
+import { answersOf, devicePaths, filesAnswer, filesOf, hashOf } from "./documents";
+import { canonical, same } from "./json";
+import { FILES, PAGES, PAGE_ROUTES, type Revision, answerKey } from "./records";
 import { prove, strict } from "./storage";
-
-interface Offer {
-  readonly name: string;
-  readonly id: string;
-  readonly archive: Archive;
-}
-
-const V2 = ["applications.json", "catalog.json", "taxonomy.json"];
-const V1 = ["details.json", "hash.json", "info.json"];
 
 /** A part of an examination that one request can do: `cost` is how often it asks R2 at most. */
 export interface Part {
@@ -27,16 +19,31 @@ export interface Part {
   readonly run: () => Promise<void>;
 }
 
-/** Return the checks of the answers of a revision; they add what is wrong to `problems`. */
+const HTML = "text/html; charset=utf-8";
+const PICTURE = /^image\/(?:png|webp)$/;
+const PICTURE_POLICY = "default-src 'none'";
+const SOURCE = "'sha256-[A-Za-z0-9+/]{43}='";
+/** One style and one script, each named by its digest; nothing from elsewhere. */
+const PAGE_POLICY = new RegExp(
+  `^default-src 'none'; style-src ${SOURCE}; script-src ${SOURCE}; img-src 'self' data:; ` +
+    "base-uri 'none'; form-action 'self'; frame-ancestors 'none'$",
+);
+const DIFFER = "the olapps of the publisher and this Worker differ, update the older one";
+
+/**
+ * Return the checks of the answers of a revision; they add what is wrong to `problems`, and note
+ * in `changes` when a page has a policy that no page of `live` has.
+ */
 export function answerParts(
   bucket: R2Bucket,
   identity: string,
   revision: Revision,
+  live: Revision | null,
+  changes: Changes,
   problems: string[],
 ): Part[] {
-  const sets = [...revision.generations.map((window) => window.name), ANY, NONE];
-  const common = [FILES, ...pagesOf(revision)];
-  const paths = [...common, ...sets.flatMap((set) => filesOf(set).map((file) => `${set}/${file}`))];
+  const pages = pagesOf(revision);
+  const paths = [...devicePaths(revision), ...pages];
   if (!same(paths.sort(), Object.keys(revision.answers).sort())) {
     problems.push("the answers are not those of its generations");
     return [];
@@ -44,130 +51,82 @@ export function answerParts(
   // Not from memory: an answer of an older revision may have the same bytes under another key.
   const body = (path: string): Promise<Bytes> =>
     prove(bucket, answerKey(identity, path), revision.answers[path] ?? "", "prepared answer");
-  const part = (name: string, files: readonly string[], check: (read: Read) => void): Part => ({
-    name,
-    cost: files.length,
-    run: async () => {
-      const bodies = await Promise.all(files.map(body));
-      const documents = new Map<string, unknown>();
-      check((path) => {
-        const known = documents.get(path) ?? strict(bodies[files.indexOf(path)] ?? EMPTY, path);
-        documents.set(path, known);
-        return known;
-      });
-    },
-  });
+  const belongs = async (path: string, text: string): Promise<void> => {
+    if ((await sha256(encode(text))) === revision.answers[path]) await body(path);
+    else problems.push(`${path} is not what the revision says: ${DIFFER}`);
+  };
+  const sets = setNames(revision);
+  const hashes = new Map<string, Promise<string>>();
+  const hash = (set: string): Promise<string> => {
+    const made = hashes.get(set) ?? hashOf(revision, set);
+    hashes.set(set, made);
+    return made;
+  };
   return [
-    part("files", common, (read) => {
-      if (!same(read(FILES), filesAnswer(revision))) problems.push(`${FILES} is not that of the catalogue`);
-      if (common.length > 1) checkRoutes(revision, read(PAGE_ROUTES), problems);
-    }),
-    ...sets.map((set) => {
-      const files = filesOf(set).map((file) => `${set}/${file}`);
-      return part(`set ${set}`, files, (read) => checkSet(set, offersOf(revision, set), read, problems));
-    }),
+    {
+      name: "files",
+      cost: 1 + pages.length,
+      run: async () => {
+        const all = await Promise.all(sets.map(async (set) => [set, await hash(set)]));
+        if ((await sha256(encode(canonical(Object.fromEntries(all))))) !== revision.hash) {
+          problems.push(`its hash is not that of what devices see: ${DIFFER}`);
+        }
+        const [, routes] = await Promise.all([
+          belongs(FILES, canonical(filesAnswer(revision))),
+          ...pages.map(body),
+        ]);
+        if (routes) checkRoutes(revision, live, strict(routes, PAGE_ROUTES), changes, problems);
+      },
+    },
+    ...sets.map((set) => ({
+      name: `set ${set}`,
+      cost: filesOf(set).length,
+      run: async () => {
+        const answers = answersOf(revision, set, await hash(set));
+        await Promise.all([...answers].map(([path, text]) => belongs(path, text)));
+      },
+    })),
   ];
 }
-
-type Read = (path: string) => unknown;
-
-const EMPTY = new Uint8Array();
-const HTML = "text/html; charset=utf-8";
 
 function pagesOf(revision: Revision): readonly string[] {
   return Object.values(revision.apps).some((app) => app.page && app.state !== "removed") ? PAGES : [];
 }
 
 /** What is served to people is a page or picture of an app that is shown, under its own path only. */
-function checkRoutes(revision: Revision, document: unknown, problems: string[]): void {
+function checkRoutes(
+  revision: Revision,
+  live: Revision | null,
+  document: unknown,
+  changes: Changes,
+  problems: string[],
+): void {
   const { routes = {} } = (document ?? {}) as { readonly routes?: Readonly<Record<string, unknown>> };
   const expected: Record<string, Readonly<Record<string, unknown>>> = {
-    "/": { answer: PAGES[1] },
-    "/leaderboard": { answer: PAGES[2] },
+    "/": { answer: PAGES[1], type: HTML },
+    "/leaderboard": { answer: PAGES[2], type: HTML },
   };
   for (const [name, { page, state }] of Object.entries(revision.apps)) {
     if (!page || state === "removed") continue;
-    expected[`/apps/${name}`] = { blob: page.html.sha256, type: page.html.type, csp: page.csp };
-    expected[`/share/${name}.png`] = { blob: page.share.sha256, type: page.share.type };
+    expected[`/apps/${name}`] = { blob: page.html.sha256, type: HTML, csp: page.csp };
+    const { sha256: blob, type } = page.share;
+    if (!PICTURE.test(type)) problems.push(`the share image of ${name} has the type ${type}`);
+    expected[`/share/${name}.png`] = { blob, type, csp: PICTURE_POLICY };
   }
   if (!same(Object.keys(expected).sort(), Object.keys(routes).sort())) {
     problems.push(`${PAGE_ROUTES} does not name the pages on offer`);
     return;
   }
+  const known = new Set(Object.values(live?.apps ?? {}).map((app) => app.page?.csp));
   for (const [path, wanted] of Object.entries(expected)) {
     const route = (routes[path] ?? {}) as Readonly<Record<string, unknown>>;
-    const { type, csp } = route;
-    const strictly = typeof csp === "string" && csp.startsWith("default-src 'none'");
-    const known = typeof type === "string" && (type === HTML || /^image\/(?:png|webp)$/.test(type));
-    if (!strictly || !known || !same({ ...route, ...wanted }, route)) {
-      problems.push(`${PAGE_ROUTES}: ${path} is not served as its app says`);
+    const { csp } = route;
+    const strictly = typeof csp === "string" && (csp === wanted["csp"] || !("csp" in wanted));
+    const form = wanted["type"] === HTML ? PAGE_POLICY : /^default-src 'none'$/;
+    if (!strictly || !form.test(csp) || !same(route, { ...wanted, csp })) {
+      problems.push(`${PAGE_ROUTES}: ${path} is not served as its app says, or not strictly`);
+    } else if (wanted["type"] === HTML && !known.has(csp)) {
+      changes.newPolicy = true;
     }
-  }
-}
-
-function filesAnswer(revision: Revision): Files {
-  const apps = Object.entries(revision.apps);
-  return {
-    ledgers: Object.fromEntries(apps.map(([name, app]) => [name, app.ledger])),
-    icons: Object.fromEntries(apps.flatMap(([name, app]) => (app.icon ? [[name, app.icon]] : []))),
-  };
-}
-
-function filesOf(set: string): readonly string[] {
-  return set === ANY ? V2 : [...V2, ...V1];
-}
-
-function offersOf(revision: Revision, set: string): Offer[] {
-  const offers: Offer[] = [];
-  for (const [name, { id, current }] of Object.entries(revision.apps)) {
-    const archive = set === ANY ? newest(Object.values(current)) : current[set];
-    if (archive) offers.push({ name, id, archive });
-  }
-  return offers;
-}
-
-function newest(archives: readonly Archive[]): Archive | undefined {
-  const order = (a: Archive): readonly [number, number, number] => parseVersion(a.version) ?? [0, 0, 0];
-  return [...archives].sort((a, b) => compare(order(b), order(a)))[0];
-}
-
-interface Info {
-  readonly hash?: unknown;
-  readonly data?: { readonly apps?: Readonly<Record<string, { id?: unknown; version?: unknown } | null>> };
-}
-
-function checkSet(set: string, offers: readonly Offer[], read: Read, problems: string[]): void {
-  for (const file of filesOf(set)) {
-    const path = `${set}/${file}`;
-    const faults: string[] = [];
-    decodes(file, read(path), path, faults);
-    problems.push(...faults);
-    // What has another form cannot be compared with anything.
-    if (faults.length > 0) return;
-  }
-  const document = <T>(path: string): T => (read(path) ?? {}) as T;
-  const expected = Object.fromEntries(offers.map(({ id, archive }) => [id, archive.version]));
-  const catalog = document<{ apps_filter_digest?: unknown }>(`${set}/catalog.json`);
-  const list = document<{ items?: readonly ({ app_id?: unknown; version?: unknown } | null)[] }>(
-    `${set}/applications.json`,
-  );
-  const listed = Object.fromEntries((list.items ?? []).map((item) => [item?.app_id, item?.version]));
-  if (!same(listed, expected)) problems.push(`${set}/applications.json does not list what is on offer`);
-  if (set === ANY) return;
-  const info = document<Info>(`${set}/info.json`);
-  const change = document<{ hash?: unknown }>(`${set}/hash.json`);
-  const apps = Object.entries(info.data?.apps ?? {});
-  if (!apps.every(([key, entry]) => entry?.id === key)) {
-    problems.push(`${set}/info.json: data.apps holds a key that is not its entry's id`);
-  }
-  if (!same(Object.fromEntries(apps.map(([key, entry]) => [key, entry?.version])), expected)) {
-    problems.push(`${set}/info.json does not list what is on offer`);
-  }
-  const details = Object.fromEntries(offers.map(({ id, archive }) => [id, archive.detail]));
-  if (!same(document(`${set}/details.json`), details)) {
-    problems.push(`${set}/details.json does not name the details on offer`);
-  }
-  if (!info.hash || info.hash !== change.hash || info.hash !== catalog.apps_filter_digest) {
-    problems.push(`${set}: hash, info and catalog do not carry the same hash`);
   }
 }

@@ -20,13 +20,27 @@ import {
 } from "./records";
 import { compare, parseVersion } from "./releases";
 import { Damaged, prove, strict } from "./storage";
+import { milliseconds } from "./succession";
 
 /** What a publish does, by which a token allows it or not. */
 export interface Changes {
   /** Whether there is a new archive. */
   adds: boolean;
-  /** Whether an offer of the live revision ends. */
+  /** Whether an offer of the live revision ends, or generations are drawn anew. */
   takesAway: boolean;
+  /** Whether a page has a policy, and so a script, that no page of the live revision has. */
+  newPolicy: boolean;
+}
+
+/** When what is new was published, in ms: after the live revision, not after the new one. */
+interface Span {
+  readonly after: number;
+  readonly until: number;
+}
+
+function spanOf(next: Revision, live: Revision | null): Span {
+  const after = live ? milliseconds(live.created) : Number.NEGATIVE_INFINITY;
+  return { after, until: milliseconds(next.created) };
 }
 
 const IMAGE = /^image\/[a-z0-9.+-]+$/;
@@ -48,7 +62,7 @@ export function appPart(
   return {
     name: `app ${name}`,
     cost,
-    run: () => checkApp(bucket, name, app, old, next, changes, problems),
+    run: () => checkApp(bucket, name, app, old, spanOf(next, live), changes, problems),
   };
 }
 
@@ -57,17 +71,17 @@ async function checkApp(
   name: string,
   app: App,
   old: App | undefined,
-  next: Revision,
+  span: Span,
   changes: Changes,
   problems: string[],
 ): Promise<void> {
   if (app.id !== (await appId(name))) problems.push(`${name}: the id ${app.id} is not its md5`);
-  checkVersions(name, app, old, next, problems);
+  checkVersions(name, app, old, problems);
   if (old?.state === "live" && lost(old, app)) changes.takesAway = true;
   if (old?.state === "listed" && app.state === "removed") changes.takesAway = true;
   const known = old ? await readLedger(bucket, old, name) : { app: name, charts: {} };
   const ledger = old?.ledger === app.ledger ? known : await readLedger(bucket, app, name);
-  checkLedger(name, app, old, known, ledger, problems);
+  checkLedger(name, app, old, known, ledger, span, problems);
   for (const archive of Object.values(app.current)) {
     const file = archiveName(name, archive.version);
     if (!Object.hasOwn(known.charts, file)) changes.adds = true;
@@ -89,7 +103,7 @@ async function checkDetail(
   bucket: R2Bucket,
   name: string,
   app: App,
-  { version, detail }: Archive,
+  { version, detail, card }: Archive,
   problems: string[],
 ): Promise<void> {
   const file = archiveName(name, version);
@@ -97,6 +111,16 @@ async function checkDetail(
   const document = strict(await prove(bucket, blobKey(detail), detail, what), what);
   const expected = { id: app.id, appID: app.id, name, version, chartName: file, title: app.title };
   detailDecodes(document, expected, what, problems);
+  const told = (document ?? {}) as Readonly<Record<string, unknown>>;
+  const shown = {
+    description: told["description"],
+    icon: told["icon"],
+    categories: told["categories"],
+    cfg_type: told["cfgType"],
+    featured_image: told["featuredImage"] ?? "",
+    labels: told["appLabels"] ?? [],
+  };
+  if (!same(card, shown)) problems.push(`${what} is not what the lists show of it`);
 }
 
 /** Say whether a generation's offer ended, or an app was removed. */
@@ -112,7 +136,6 @@ function checkVersions(
   name: string,
   app: App,
   old: App | undefined,
-  next: Revision,
   problems: string[],
 ): void {
   const greatest = parseVersion(app.greatest);
@@ -123,10 +146,8 @@ function checkVersions(
   if (greatest && before && compare(greatest, before) < 0) {
     problems.push(`${name}: greatest went down from ${old.greatest} to ${app.greatest}`);
   }
-  const generations = new Set(next.generations.map((window) => window.name));
-  for (const [generation, archive] of Object.entries(app.current)) {
+  for (const archive of Object.values(app.current)) {
     const version = parseVersion(archive.version);
-    if (!generations.has(generation)) problems.push(`${name}: ${generation} is no generation`);
     if (!version) problems.push(`${name}: '${archive.version}' is no version`);
     else if (greatest && compare(version, greatest) > 0) {
       problems.push(`${name} ${archive.version} is above its greatest ${app.greatest}`);
@@ -145,6 +166,7 @@ function checkLedger(
   old: App | undefined,
   known: Ledger,
   ledger: Ledger,
+  span: Span,
   problems: string[],
 ): void {
   const before = old && parseVersion(old.greatest);
@@ -166,9 +188,16 @@ function checkLedger(
     else if (before && compare(version, before) <= 0) {
       problems.push(`${name} ${archive.version} is not greater than published ${old.greatest}`);
     }
+    if (archive.published <= span.after || archive.published > span.until) {
+      problems.push(`${file}: published is ${archive.published}, not when its revision was made`);
+    }
     if (!Object.values(app.current).some((offered) => offered.version === archive.version)) {
       problems.push(`${file} is new in the ledger and not on offer`);
     }
+  }
+  const kept = app.greatest === (old?.greatest ?? "");
+  if (!kept && !Object.hasOwn(ledger.charts, archiveName(name, app.greatest))) {
+    problems.push(`${name}: greatest is ${app.greatest}, which was never published`);
   }
   for (const [generation, archive] of Object.entries(app.current)) {
     const file = archiveName(name, archive.version);

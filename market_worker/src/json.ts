@@ -31,7 +31,7 @@ export function canonical(value: unknown): string {
 }
 
 /** Order by code point, as Python does; JavaScript's own order is by UTF-16 unit. */
-function order(a: string, b: string): number {
+export function order(a: string, b: string): number {
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at += 1) {
     if (a.charCodeAt(at) !== b.charCodeAt(at)) return rank(a, at) - rank(b, at);
@@ -42,6 +42,13 @@ function order(a: string, b: string): number {
 function rank(text: string, at: number): number {
   const unit = text.charCodeAt(at);
   return unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit;
+}
+
+/** Say whether every text in a parsed JSON value can be stored: no NUL, no half of a pair. */
+export function storable(value: unknown): boolean {
+  if (typeof value === "string") return value.isWellFormed() && !value.includes("\0");
+  if (typeof value !== "object" || value === null) return true;
+  return Object.entries(value).every(([key, item]) => storable(key) && storable(item));
 }
 
 /** Say whether two parsed JSON values are equal; what is missing equals null. */

@@ -264,7 +264,9 @@ function permission(token: Token, verdict: Verdict): Response | null {
     const refused = lacking(token, scope);
     if (refused) return refused;
   }
-  return token.apps && verdict.changesMarket
+  if (!token.apps) return null;
+  if (verdict.newPolicy) return forbidden(token, "may not bring pages with a script of their own");
+  return verdict.changesMarket
     ? forbidden(token, "may not change the market's name or generations")
     : null;
 }

@@ -27,11 +27,24 @@ export interface Head {
   readonly answers: Readonly<Record<string, string>>;
 }
 
+/** What the lists of a market show of an archive. */
+export interface Card {
+  readonly description: string;
+  readonly icon: string;
+  readonly categories: readonly string[];
+  readonly cfg_type: string;
+  readonly featured_image: string;
+  readonly labels: readonly string[];
+}
+
 export interface Archive {
   readonly version: string;
   readonly sha256: string;
   readonly size: number;
   readonly detail: string;
+  /** In ms. */
+  readonly published: number;
+  readonly card: Card;
 }
 
 export interface StoredFile {
@@ -46,6 +59,8 @@ export interface App {
   /** Only a live app is on offer; a listed one has a page that says why it cannot be installed. */
   readonly state: "live" | "listed" | "removed";
   readonly greatest: string;
+  /** When its offer last changed, in ms. */
+  readonly modified: number;
   readonly ledger: string;
   readonly current: Readonly<Record<string, Archive>>;
   readonly icon: StoredFile | null;
@@ -60,12 +75,25 @@ export interface Page {
   readonly share: StoredFile;
 }
 
+/** What one revision did to one app: versions per generation before and after. */
+export interface Change {
+  readonly app: string;
+  readonly before: Readonly<Record<string, string>>;
+  readonly after: Readonly<Record<string, string>>;
+}
+
 export interface Revision {
   readonly parent: string | null;
   readonly created: string;
-  readonly source: { readonly id: string; readonly label: string };
+  readonly source: {
+    readonly id: string;
+    readonly label: string;
+    readonly icon: string;
+    readonly modified: number;
+  };
   readonly generations: readonly Window[];
   readonly apps: Readonly<Record<string, App>>;
+  readonly changes: readonly Change[];
   readonly hash: string;
   readonly answers: Readonly<Record<string, string>>;
 }

@@ -7,7 +7,7 @@ export const NONE = "none";
 /** The version that a device falls back to when it cannot tell its own (contract 2.1). */
 export const FALLBACK = "1.12.3";
 
-type Release = readonly [number, number, number];
+export type Release = readonly [number, number, number];
 
 const RELEASE = /^v?(\d{1,5})\.(\d{1,5})\.(\d{1,5})(?:[-+][\w.+-]{1,40})?$/;
 const VERSION = /^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)$/;

@@ -12,6 +12,7 @@ import { LIMITS } from "./env";
 import { canonical, same } from "./json";
 import { type Head, REVISION, type Revision, checksKey, revisionKey } from "./records";
 import { Damaged, parse, prove, readRevision, strict } from "./storage";
+import { checkSuccession } from "./succession";
 
 /** What an examination found; without problems the head may move, if the token allows it. */
 export interface Verdict {
@@ -23,17 +24,13 @@ export interface Verdict {
   /** Whether there is a new archive, or an offer of the live revision ends. */
   readonly adds: boolean;
   readonly takesAway: boolean;
+  readonly newPolicy: boolean;
   readonly changesMarket: boolean;
   /** The examined revision, and how many of its parts were checked so far. */
   readonly revision: Revision | null;
   readonly checked: number;
   readonly parts: number;
 }
-
-const NAME = /^[a-z][a-z0-9]{0,29}$/;
-const MILLISECONDS = "2026-01-01T00:00:00.000".length;
-/** Generations that a revision may have: one app of all of them must fit into one request. */
-const GENERATIONS = 6;
 
 /** What earlier requests have checked of a revision, as successor of `base`. */
 interface Checks extends Changes {
@@ -60,22 +57,21 @@ export async function examine(
     return verdict([`its parent is ${next.parent ?? "none"}, the live revision is not`], 409);
   }
   const live = base && (await readRevision<Revision>(bucket, base.revision));
-  checkTime(next.created, live?.created ?? null, problems);
-  checkNames(next, live, problems);
   const changed = Object.keys(next.apps).filter(
     (name) => !live || !same(next.apps[name], live.apps[name]),
   );
-  const changes: Changes = { adds: false, takesAway: false };
+  checkSuccession(changed, next, live, problems);
+  const drawnAnew = live !== null && !same(next.generations, live.generations);
+  const changes: Changes = { adds: drawnAnew, takesAway: drawnAnew, newPolicy: false };
   const parts = [
-    ...answerParts(bucket, wanted.revision, next, problems),
+    ...answerParts(bucket, wanted.revision, next, live, changes, problems),
     ...changed.flatMap((name) => appPart(bucket, name, next, live, changes, problems) ?? []),
   ];
   const checked =
     problems.length === 0
       ? await checkParts(bucket, wanted.revision, base?.revision ?? null, fence, parts, changes, problems)
       : 0;
-  const changesMarket =
-    live !== null && !(same(next.source, live.source) && same(next.generations, live.generations));
+  const changesMarket = live !== null && !(same(next.source, live.source) && !drawnAnew);
   const found = { changed, ...changes, changesMarket, revision: next, checked, parts: parts.length };
   return { ...verdict(problems, 422), ...found };
 }
@@ -95,6 +91,7 @@ async function checkParts(
   const done = new Set(known?.done);
   changes.adds ||= known?.adds ?? false;
   changes.takesAway ||= known?.takesAway ?? false;
+  changes.newPolicy ||= known?.newPolicy ?? false;
   let spent = 0;
   const now = parts.filter((part) => {
     if (done.has(part.name) || spent + part.cost > LIMITS.lookups) return false;
@@ -128,7 +125,13 @@ function verdict(
   status: Verdict["status"],
   hint = status === 409 ? "read the head again and plan on it" : "nothing was published",
 ): Verdict {
-  const nothing = { changed: [], adds: false, takesAway: false, changesMarket: false };
+  const nothing = {
+    changed: [],
+    adds: false,
+    takesAway: false,
+    newPolicy: false,
+    changesMarket: false,
+  };
   return { problems, status, hint, ...nothing, revision: null, checked: 0, parts: 0 };
 }
 
@@ -159,35 +162,3 @@ async function guarded(problems: string[], check: () => Promise<void>): Promise<
     problems.push(error.message);
   }
 }
-
-function checkTime(created: string, before: string | null, problems: string[]): void {
-  const moment = Date.parse(created);
-  const parent = before === null ? Number.NEGATIVE_INFINITY : Date.parse(before);
-  if (Number.isNaN(moment)) problems.push(`created is '${created}', no date`);
-  if (before !== null && created.slice(0, MILLISECONDS) <= before.slice(0, MILLISECONDS)) {
-    problems.push(`created is ${created}, not after the live revision's ${before}`);
-  }
-  // A clock that runs ahead would carry every later revision with it: times only rise.
-  if (moment > Math.max(Date.now() + LIMITS.clockAheadMs, parent + 1000)) {
-    problems.push(`created is ${created}, in the future: set this machine's clock`);
-  }
-}
-
-function checkNames(next: Revision, live: Revision | null, problems: string[]): void {
-  const owners = new Map<string, string>();
-  for (const [name, app] of Object.entries(next.apps)) {
-    const other = owners.get(app.id);
-    if (other !== undefined) problems.push(`${name} and ${other} have the same id ${app.id}`);
-    owners.set(app.id, name);
-    if (!NAME.test(name)) problems.push(`'${name}' is no app name`);
-  }
-  for (const name of Object.keys(live?.apps ?? {})) {
-    if (!Object.hasOwn(next.apps, name)) {
-      problems.push(`${name} is missing: take an app off the market with remove`);
-    }
-  }
-  const sets = next.generations.map((window) => window.name);
-  if (new Set(sets).size !== sets.length) problems.push("a generation stands twice");
-  if (sets.length > GENERATIONS) problems.push(`it has ${sets.length} generations, limit ${GENERATIONS}`);
-}
-

@@ -14,12 +14,13 @@ everywhere: it is a number in some releases and text in others, and absence suit
 """
 
 from collections.abc import Mapping, Sequence
+from string import ascii_lowercase, ascii_uppercase
 from typing import Any, Final
 
 from olares_apps.market import canonical
 from olares_apps.market.catalogue import Offer, View
 
-__all__ = ["ALL", "CATEGORY_ICON", "LANGUAGES", "categories", "front_page", "localised"]
+__all__ = ["ALL", "CATEGORY_ICON", "LANGUAGES", "categories", "front_page", "localised", "tables"]
 
 Json = dict[str, Any]
 ALL: Final = "All"
@@ -31,6 +32,21 @@ _ALL_TITLE: Final = {"en-US": "All", "zh-CN": "全部"}
 _FEATURED_TITLE: Final = {"en-US": "Featured in {}", "zh-CN": "{} 精选"}
 _FEATURED: Final = 12
 _FIRST_SORT: Final = 10
+# Plain ASCII, since languages differ in what else is a small letter or a space.
+_SLUG: Final = str.maketrans(f"{ascii_uppercase} ", f"{ascii_lowercase}_")
+
+
+def tables() -> Json:
+    """Return the fixed parts of the front page, for a server that makes the same one."""
+    return {
+        "all": ALL,
+        "all_title": _ALL_TITLE,
+        "category_icon": CATEGORY_ICON,
+        "featured": _FEATURED,
+        "featured_title": _FEATURED_TITLE,
+        "first_sort": _FIRST_SORT,
+        "languages": LANGUAGES,
+    }
 
 
 def categories(view: View) -> dict[str, list[Offer]]:
@@ -103,7 +119,7 @@ def _topic(offer: Offer) -> Json:
 
 
 def _tag(name: str, title: Mapping[str, str], sort: int) -> Json:
-    slug = "_".join(name.lower().split())
+    slug = name.translate(_SLUG)
     return {
         "_id": f"cat_{slug}",
         "name": name,

@@ -1,6 +1,7 @@
 """The Worker moves the head only to a revision that holds: each rule, broken once."""
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
@@ -104,7 +105,13 @@ def _ledgered(revision: Revision, change: Callable[[Ledger], Ledger]) -> Revisio
     ledger = change(objects.read_ledger(LOCAL, revision.apps["demoalpha"].ledger, "demoalpha"))
     data = ledger.encode()
     LOCAL.objects[objects.blob_key(canonical.digest(data))] = data
-    return _with_alpha(lambda app: replace(app, ledger=canonical.digest(data)))(revision)
+    offered = {entry.generation: entry.archive for entry in ledger.charts.values()}
+    current = {name: offered[name] for name in revision.apps["demoalpha"].current}
+    told = {name: archive.version for name, archive in current.items()}
+    changed = _with_alpha(lambda app: replace(app, ledger=canonical.digest(data), current=current))(
+        revision
+    )
+    return replace(changed, changes=(replace(revision.changes[0], after=told),))
 
 
 def _forgets(ledger: Ledger) -> Ledger:
@@ -116,6 +123,26 @@ def _rewrites(ledger: Ledger) -> Ledger:
     old = ledger.charts[file]
     changed = replace(old, archive=replace(old.archive, sha256=other.sha256))
     return Ledger(ledger.app, {**ledger.charts, file: changed})
+
+
+def _changed(ledger: Ledger, file: str, **fields: object) -> Ledger:
+    entry = ledger.charts[file]
+    archive = replace(entry.archive, **fields)  # type: ignore[arg-type]
+    return Ledger(ledger.app, {**ledger.charts, file: replace(entry, archive=archive)})
+
+
+def _spells_otherwise(ledger: Ledger) -> Ledger:
+    return _changed(ledger, "demoalpha-1.0.2.tgz", version="1.0.2-rc1")
+
+
+def _dates_back(ledger: Ledger) -> Ledger:
+    return _changed(ledger, "demoalpha-1.0.2.tgz", published=1)
+
+
+def _shows_otherwise(ledger: Ledger) -> Ledger:
+    file = "demoalpha-1.0.3.tgz"
+    card = replace(ledger.charts[file].archive.card, description="Another model.")
+    return _changed(ledger, file, card=card)
 
 
 def _goes_down(ledger: Ledger) -> Ledger:
@@ -144,10 +171,69 @@ BROKEN: dict[str, tuple[Change, str]] = {
         "greatest went down from 1.0.1 to 1.0.0",
     ),
     "a version has another form": (
-        _with_archive(OLD, version="1.0.2-rc1"),
+        lambda r: _ledgered(r, _spells_otherwise),
         "'1.0.2-rc1' is no version",
     ),
-    "a version is above the greatest": (_with_archive(OLD, version="9.0.0"), "above its greatest"),
+    "a version is above the greatest": (
+        _with_alpha(lambda app: replace(app, greatest="1.0.2")),
+        "demoalpha 1.0.3 is above its greatest 1.0.2",
+    ),
+    "the greatest version was never published": (
+        _with_alpha(lambda app: replace(app, greatest="9.0.0")),
+        "greatest is 9.0.0, which was never published",
+    ),
+    "a new archive claims an older time": (
+        lambda r: _ledgered(r, _dates_back),
+        "demoalpha-1.0.2.tgz: published is 1, not when its revision was made",
+    ),
+    "an offer claims a later time": (
+        _with_archive(NEW, published=4 * 10**12),
+        "demoalpha 1.0.3: published is 4000000000000",
+    ),
+    "an app claims a later change": (
+        _with_alpha(lambda app: replace(app, modified=4 * 10**12)),
+        "demoalpha: modified is 4000000000000",
+    ),
+    "the market claims a later name": (
+        lambda r: replace(r, source=replace(r.source, modified=4 * 10**12)),
+        "the market's name was modified at 4000000000000",
+    ),
+    "an app changes and the history is silent": (
+        lambda r: replace(r, changes=()),
+        "its changes are not what it changes",
+    ),
+    "the history tells another version": (
+        lambda r: replace(r, changes=(replace(r.changes[0], after={OLD: "7.0.0"}),)),
+        "its changes are not what it changes",
+    ),
+    "the history tells of an app that did not change": (
+        lambda r: replace(r, changes=(*r.changes, replace(r.changes[0], app="demobravo"))),
+        "its changes are not what it changes",
+    ),
+    "a generation that apps are on offer for is gone": (
+        lambda r: replace(r, generations=r.generations[:1]),
+        f"demobravo is on offer for {NEW}, which is no generation",
+    ),
+    "two generations serve one release": (
+        lambda r: replace(
+            r, generations=(replace(r.generations[0], before="1.12.7"), r.generations[1])
+        ),
+        f"the generation '{NEW}' from 1.12.6 to no end cannot be served",
+    ),
+    "a generation serves no release": (
+        lambda r: replace(
+            r, generations=(replace(r.generations[0], before="1.12.3"), r.generations[1])
+        ),
+        f"the generation '{OLD}' from 1.12.3 to 1.12.3 cannot be served",
+    ),
+    "a text holds a NUL": (
+        lambda r: replace(r, source=replace(r.source, label="a\0b")),
+        "it holds a NUL",
+    ),
+    "the lists show another text than the detail": (
+        lambda r: _ledgered(r, _shows_otherwise),
+        "detail of demoalpha-1.0.3.tgz is not what the lists show of it",
+    ),
     "an offer is not in the ledger": (_with_archive(NEW, size=1), "offered and not in the ledger"),
     "the ledger forgets": (lambda r: _ledgered(r, _forgets), "no longer in the ledger"),
     "a published version has other bytes": (
@@ -194,18 +280,42 @@ def test_the_head_does_not_move_to_answers_that_are_missing(path: str, market: W
     assert f"{path} is missing (prepared answer)" in message
 
 
+def _swap(store: HttpStore, revision: Revision, answers: Mapping[str, bytes]) -> None:
+    """Put a revision with these answers in place, and move the head to it."""
+    digests = {path: canonical.digest(data) for path, data in answers.items()}
+    finished = replace(revision, answers=digests)
+    data = finished.encode()
+    prepared = Prepared(finished, data, canonical.digest(data), answers)
+    _upload(store, prepared, "none")
+    store.swap_head(store.read_head()[1], finished.head(prepared.identity))
+
+
 def test_the_head_does_not_move_to_answers_of_another_catalogue(market: Worker) -> None:
     store, parent = market.store(), _next().parent
     assert parent is not None
-    good = prepare(_next())
     stale = prepare(objects.read_revision(LOCAL, parent))
-    revision = replace(good.revision, answers=stale.revision.answers)
-    data = revision.encode()
-    prepared = Prepared(revision, data, canonical.digest(data), stale.answers)
-    _upload(store, prepared, "none")
-    with pytest.raises(MarketError, match="does not list what is on offer") as raised:
-        store.swap_head(store.read_head()[1], revision.head(prepared.identity))
-    assert "details.json does not name the details on offer" in raised.value.message
+    with pytest.raises(MarketError, match=f"{OLD}/applications.json is not what the revision says"):
+        _swap(store, prepare(_next()).revision, stale.answers)
+
+
+@pytest.mark.parametrize("path", sorted(prepare(_next()).answers))
+def test_no_answer_for_devices_says_anything_of_its_own(path: str, market: Worker) -> None:
+    store, good = market.store(), prepare(_next())
+    document = json.loads(good.answers[path])
+    document[next(iter(document), "more")] = "something else"
+    answers = {**good.answers, path: canonical.encode(document)}
+    before = store.read_head()
+    with pytest.raises(MarketError) as raised:
+        _swap(store, good.revision, answers)
+    assert f"not published: {path} is not what the revision says" in raised.value.message
+    assert "update the older one" in raised.value.message
+    assert store.read_head() == before
+
+
+def test_nobody_chooses_the_hash_that_devices_compare(market: Worker) -> None:
+    good = prepare(_next())
+    with pytest.raises(MarketError, match="its hash is not that of what devices see"):
+        _swap(market.store(), replace(good.revision, hash="0" * 64), good.answers)
 
 
 def test_a_revision_that_only_some_readers_take_is_refused(market: Worker) -> None:
@@ -226,12 +336,12 @@ def test_the_head_must_follow_from_its_revision(market: Worker) -> None:
 
 
 def _move_windows(store: HttpStore) -> None:
-    """Give the oldest generation releases that no device has, and nothing else."""
+    """Take the first releases away from the oldest generation, and change nothing else."""
     head, etag = store.read_head()
     assert head is not None
     live = objects.read_revision(store, head.revision)
     first, *others = live.generations
-    moved = replace(first, first="9.0.0", before="9.1.0")
+    moved = replace(first, first="1.12.5")
     following = replace(
         live,
         parent=head.revision,
@@ -265,6 +375,10 @@ def test_a_token_does_what_its_scopes_and_prefixes_say(bundle: Path, tmp_path: P
         publish(store(BRAVO_ONLY), [bravo], publisher="t", hands=made)
         with pytest.raises(MarketError, match="may not change the market's name or generations"):
             _move_windows(store(BRAVO_ONLY))
+        with pytest.raises(MarketError, match="may not rollback"):
+            _move_windows(store(PUBLISH_ONLY))
+        with pytest.raises(MarketError, match="may not publish"):
+            _move_windows(store(ROLLBACK_ONLY))
         for retreat in (
             lambda token: rollback(store(token), publisher="t", hands=made),
             lambda token: remove(store(token), ["demobravo"], publisher="t", hands=made),
