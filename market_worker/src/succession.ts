@@ -30,7 +30,7 @@ export function checkSuccession(
   checkTime(next.created, live?.created ?? null, problems);
   checkNames(next, live, problems);
   checkGenerations(next, problems);
-  checkChanges(changed, next, live, problems);
+  if (live || next.parent === null) checkChanges(changed, next, live, problems);
   checkMoments(changed, next, live, problems);
 }
 

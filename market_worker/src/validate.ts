@@ -53,7 +53,8 @@ export async function examine(
   const problems: string[] = [];
   const next = await load(bucket, wanted.revision, problems);
   if (!next) return verdict(problems, 422);
-  if (next.parent !== (base?.revision ?? null)) {
+  // The first revision of a copy may have a parent that its source has already forgotten.
+  if (base && next.parent !== base.revision) {
     return verdict([`its parent is ${next.parent ?? "none"}, the live revision is not`], 409);
   }
   const live = base && (await readRevision<Revision>(bucket, base.revision));

@@ -7,7 +7,8 @@ from typing import Final
 from olares_apps.errors import MarketError, UnknownName
 from olares_apps.market import canonical, objects
 from olares_apps.market.commit import State, read_state
-from olares_apps.market.records import Revision
+from olares_apps.market.prepare import strangers
+from olares_apps.market.records import WINDOWS, Revision
 from olares_apps.market.store import Store
 
 __all__ = ["Entry", "Status", "history", "resolve", "status", "walk"]
@@ -66,6 +67,17 @@ class Status:
         revision = self.state.revision
         return sorted(name for name, e in revision.apps.items() if not e.shown) if revision else []
 
+    @property
+    def warnings(self) -> list[str]:
+        """Return what another hand, or another release of olapps, left behind."""
+        revision = self.state.revision
+        if revision is None:
+            return []
+        found = [f"{path} does not say what the revision says" for path in strangers(revision)]
+        if revision.generations != WINDOWS:
+            found.append("the generations are not those of this olapps: the next publish sets them")
+        return found
+
     def as_dict(self) -> dict[str, object]:
         """Return the status with stable keys, as ``--output json`` prints it."""
         head, revision = self.state.head, self.state.revision
@@ -80,6 +92,7 @@ class Status:
             "apps": {name: dict(versions) for name, versions in self.live.items()},
             "listed": self.listed,
             "removed": self.removed,
+            "warnings": self.warnings,
         }
 
 

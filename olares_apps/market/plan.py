@@ -32,7 +32,7 @@ from olares_apps.market.candidates import (
     shape_faults,
 )
 from olares_apps.market.entries import AppEntry, ArchiveEntry
-from olares_apps.market.records import Revision, Source
+from olares_apps.market.records import Revision, Source, drawn_anew
 from olares_apps.render.versions import bump
 
 __all__ = ["Action", "Plan", "Refusal", "Step", "plan"]
@@ -104,10 +104,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a publish would do; ``source`` is set when the market's own name would change."""
+    """What a publish would do; ``source`` is set when the market's own name would change.
+
+    ``drawn_anew`` says that the generations would: then some devices are offered something else.
+    """
 
     steps: tuple[Step, ...]
     source: Source | None = None
+    drawn_anew: bool = False
 
     @property
     def changes(self) -> list[Step]:
@@ -122,7 +126,7 @@ class Plan:
     @property
     def empty(self) -> bool:
         """Say whether there is nothing to write."""
-        return not self.changes and self.source is None
+        return not self.changes and self.source is None and not self.drawn_anew
 
 
 _WRITING: Final = frozenset((Action.NEW, Action.UPDATE, Action.ICON, Action.PAGE, Action.LISTED))
@@ -134,7 +138,7 @@ def plan(
     """Plan a publish on top of a revision (None: an empty market).
 
     ``source`` names the market; None keeps the name it has. Raises UsageError for a name that
-    devices cannot store.
+    devices cannot store, MarketError for a market with a generation that is not known here.
     """
     apps = revision.apps if revision else {}
     owners = {entry.id: name for name, entry in apps.items()}
@@ -157,7 +161,11 @@ def plan(
         known is None
         or (source.id, source.label, source.icon) != (known.id, known.label, known.icon)
     )
-    return Plan(tuple(steps), source if renamed and (revision or steps) else None)
+    return Plan(
+        tuple(steps),
+        source if renamed and (revision or steps) else None,
+        revision is not None and drawn_anew(revision),
+    )
 
 
 def _check_source(source: Source) -> None:

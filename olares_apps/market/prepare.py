@@ -12,7 +12,7 @@ from olares_apps.market import canonical, documents, documents_v2
 from olares_apps.market.catalogue import ANY, View, set_names, view
 from olares_apps.market.records import Revision
 
-__all__ = ["FILES", "PAGES", "Prepared", "prepare"]
+__all__ = ["FILES", "PAGES", "Prepared", "prepare", "strangers"]
 
 PAGES: Final = "pages.json"
 """The answer that says under which path which page or picture is served, and how."""
@@ -32,13 +32,7 @@ class Prepared:
 
 def prepare(draft: Revision) -> Prepared:
     """Compute the answers of a revision and finish it with their hash and digests."""
-    answers: dict[str, bytes] = {FILES: canonical.encode(_files(draft))}
-    hashes = {}
-    for name in set_names(draft.generations):
-        seen = view(draft, name)
-        hashes[name] = seen.hash(_visible(seen))
-        for file, content in _set_answers(seen, hashes[name]).items():
-            answers[f"{name}/{file}"] = canonical.encode(content)
+    answers, digest = _for_devices(draft)
     if any(entry.page for entry in draft.apps.values() if entry.shown):
         from olares_apps.market.pages.site import page_answers
 
@@ -46,11 +40,38 @@ def prepare(draft: Revision) -> Prepared:
         answers |= {**pages, PAGES: canonical.encode({"routes": routes})}
     revision = replace(
         draft,
-        hash=canonical.digest(canonical.encode(hashes)),
+        hash=digest,
         answers={path: canonical.digest(data) for path, data in answers.items()},
     )
     data = revision.encode()
     return Prepared(revision, data, canonical.digest(data), answers)
+
+
+def strangers(revision: Revision) -> list[str]:
+    """Return the paths of the answers for devices that do not follow from a revision, by path.
+
+    ``hash`` stands for the revision's own. A publisher never makes such a revision and the
+    Worker refuses it, so another hand wrote it, or another release of olapps did.
+    """
+    answers, digest = _for_devices(revision)
+    found = {
+        path
+        for path, data in answers.items()
+        if revision.answers.get(path) != canonical.digest(data)
+    }
+    return sorted(found | ({"hash"} if revision.hash != digest else set()))
+
+
+def _for_devices(revision: Revision) -> tuple[dict[str, bytes], str]:
+    """Return the answers for devices, by path, and the hash over all that devices see."""
+    answers: dict[str, bytes] = {FILES: canonical.encode(_files(revision))}
+    hashes = {}
+    for name in set_names(revision.generations):
+        seen = view(revision, name)
+        hashes[name] = seen.hash(_visible(seen))
+        for file, content in _set_answers(seen, hashes[name]).items():
+            answers[f"{name}/{file}"] = canonical.encode(content)
+    return answers, canonical.digest(canonical.encode(hashes))
 
 
 def _visible(seen: View) -> Mapping[str, Any]:

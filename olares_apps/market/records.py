@@ -9,15 +9,15 @@ Times are nanoseconds since 1970 (UTC) unless a field says milliseconds.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Any, Final, Self
 
-from olares_apps.errors import UsageError
+from olares_apps.errors import MarketError, UsageError
 from olares_apps.generations import GENERATIONS, Generation, OlaresVersion
 from olares_apps.market import canonical
 from olares_apps.market.entries import AppEntry
 from olares_apps.market.fields import SCHEMA, Fields
 
-__all__ = ["Change", "Head", "Revision", "Source", "Window"]
+__all__ = ["WINDOWS", "Change", "Head", "Revision", "Source", "Window", "drawn_anew"]
 
 Json = dict[str, Any]
 
@@ -69,6 +69,10 @@ class Window:
             raise fields.fault("", str(error)) from error
         fields.end()
         return window
+
+
+WINDOWS: Final = tuple(Window.of(item) for item in GENERATIONS)
+"""The generations that this release of olapps publishes for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,7 +148,7 @@ class Revision:
     note: str = ""
     restores: str | None = None
     source: Source = Source()
-    generations: tuple[Window, ...] = tuple(Window.of(item) for item in GENERATIONS)
+    generations: tuple[Window, ...] = WINDOWS
     apps: Mapping[str, AppEntry] = field(default_factory=dict)
     changes: tuple[Change, ...] = ()
     hash: str = ""
@@ -215,6 +219,21 @@ class Revision:
             generations=self.generations,
             answers=self.answers,
         )
+
+
+def drawn_anew(live: Revision) -> bool:
+    """Say whether the next revision draws the generations of a live one anew.
+
+    Raises MarketError when it has one that this olapps does not know: its apps would be lost.
+    """
+    names = {window.name for window in live.generations}
+    unknown = sorted(names - {generation.name for generation in GENERATIONS})
+    if unknown:
+        raise MarketError(
+            f"the market has the generation {', '.join(unknown)}, which this olapps does not know",
+            hint="update olapps; nothing was changed",
+        )
+    return live.generations != WINDOWS
 
 
 @dataclass(frozen=True, slots=True)

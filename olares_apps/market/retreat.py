@@ -19,7 +19,7 @@ from olares_apps.market.details import with_version
 from olares_apps.market.entries import AppEntry, AppState, ArchiveEntry
 from olares_apps.market.history import Entry, resolve
 from olares_apps.market.publish import PublishReport, publish
-from olares_apps.market.records import Change, Revision
+from olares_apps.market.records import Change, Revision, drawn_anew
 from olares_apps.market.repack import repack
 from olares_apps.market.store import Store
 from olares_apps.render.archive import Archive
@@ -180,7 +180,7 @@ def _draft(
     restores: str | None = None,
 ) -> Draft | None:
     changed = [name for name in sorted(apps) if apps[name] != base.apps.get(name)]
-    if not changed:
+    if not drawn_anew(base) and not changed:
         return None
     changes = tuple(
         Change(name, action, _versions(base.apps[name]), _versions(apps[name])) for name in changed

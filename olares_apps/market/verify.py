@@ -15,6 +15,7 @@ from olares_apps.market.commit import State
 from olares_apps.market.conformance import decode_details
 from olares_apps.market.entries import AppEntry, ArchiveEntry, Ledger, archive_name
 from olares_apps.market.history import walk
+from olares_apps.market.prepare import strangers
 from olares_apps.market.records import Revision
 from olares_apps.market.store import Store
 from olares_apps.market.wire import details
@@ -72,6 +73,10 @@ class _Walk:
             self.result.problems.append(
                 f"{self.store.url}/head.json does not agree with revision {head.revision}"
             )
+        self.result.problems += [
+            f"{path} of revision {head.revision} does not follow from it"
+            for path in strangers(live)
+        ]
         chain = walk(self.store, State(head, etag, live))
         while entry := self._try(lambda: next(chain, None)):
             self.result.revisions += 1

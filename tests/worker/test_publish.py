@@ -27,7 +27,9 @@ from olares_apps.market.commit import Hands
 from olares_apps.market.dir_store import DirStore
 from olares_apps.market.history import history, status
 from olares_apps.market.http_store import HttpStore
+from olares_apps.market.mirror import mirror
 from olares_apps.market.publish import publish
+from olares_apps.market.retention import DAY_SECONDS, Retention
 from olares_apps.market.retreat import remove, republish, rollback
 from olares_apps.market.verify import verify
 
@@ -194,3 +196,23 @@ def test_nothing_of_a_token_reaches_the_log(bundle: Path, tmp_path: Path) -> Non
         assert wrong.text not in raised.value.message
     for secret in (token.text, wrong.text, json.dumps(token.entry["sha256"])):
         assert secret not in worker.log
+
+
+def test_a_copy_may_begin_where_its_source_begins(worker: Worker, tmp_path: Path) -> None:
+    source = DirStore(tmp_path / "source")
+    made = hands()
+    for number in range(4):
+        update = build_candidate("demoalpha", f"1.0.{2 * number}", image=f"b{number}")
+        publish(source, [update], publisher="t", hands=made)
+    rollback(source, publisher="t", hands=made)
+    then = DAY_SECONDS * 10
+    for path in (tmp_path / "source").rglob("*"):
+        os.utime(path, (then, then))
+    list(source.collect(Retention(keep=2), dry_run=False))
+    store = worker.store()
+    mirror(source, store)
+    assert len(list(history(store))) == 2
+    assert verify(store).problems == []
+    newer = build_candidate("demoalpha", "1.0.8", image="b8")
+    publish(store, [newer], publisher="t", hands=made)
+    assert status(store).live == {"demoalpha": {OLD: "1.0.8", NEW: "1.0.9"}}

@@ -38,3 +38,5 @@ def command(market: str | None, output: str) -> None:
         click.echo(f"only listed, not installable: {', '.join(found.listed)}")
     if found.removed:
         click.echo(f"removed: {', '.join(found.removed)}")
+    for warning in found.warnings:
+        click.echo(f"warning: {warning}")
