@@ -24,14 +24,39 @@ export function asciiList(items: readonly string[]): string {
 
 /** Return the canonical text: sorted keys, no spaces (olares_apps/market/canonical.py). */
 export function canonical(value: unknown): string {
-  if (Array.isArray(value)) return `[${value.map(canonical).join(",")}]`;
-  if (value === null || typeof value !== "object") return JSON.stringify(value);
-  const fields = Object.entries(value).sort(([a], [b]) => order(a, b));
-  return `{${fields.map(([key, item]) => `${JSON.stringify(key)}:${canonical(item)}`).join(",")}}`;
+  if (typeof value !== "object" || value === null) return JSON.stringify(value);
+  let text = "";
+  if (Array.isArray(value)) {
+    for (const item of value) text += `${text === "" ? "[" : ","}${canonical(item)}`;
+    return text === "" ? "[]" : `${text}]`;
+  }
+  const fields = value as Readonly<Record<string, unknown>>;
+  for (const key of sorted(Object.keys(fields))) {
+    text += `${text === "" ? "{" : ","}${JSON.stringify(key)}:${canonical(fields[key])}`;
+  }
+  return text === "" ? "{}" : `${text}}`;
 }
+
+/** Return the canonical text of an object of texts: each pair is a name and the text of its value. */
+export function textOfMap(pairs: Iterable<readonly [string, string]>): string {
+  const fields = [...new Map(pairs)].sort(([a], [b]) => order(a, b));
+  return `{${fields.map(([name, text]) => `${JSON.stringify(name)}:${text}`).join(",")}}`;
+}
+
+/** Return keys by code point; those of a text that was canonical mostly are so already. */
+function sorted(keys: string[]): string[] {
+  for (let at = 1; at < keys.length; at += 1) {
+    if (order(keys[at - 1] ?? "", keys[at] ?? "") > 0) return keys.sort(order);
+  }
+  return keys;
+}
+
+const HIGH = /[\ud800-\uffff]/;
 
 /** Order by code point, as Python does; JavaScript's own order is by UTF-16 unit. */
 export function order(a: string, b: string): number {
+  if (a === b) return 0;
+  if (!HIGH.test(a) || !HIGH.test(b)) return a < b ? -1 : 1;
   const length = Math.min(a.length, b.length);
   for (let at = 0; at < length; at += 1) {
     if (a.charCodeAt(at) !== b.charCodeAt(at)) return rank(a, at) - rank(b, at);

@@ -12,11 +12,12 @@ import { pathToFileURL } from "node:url";
 const made = await import(pathToFileURL(process.argv[2]).href);
 for await (const line of createInterface({ input: process.stdin })) {
   const revision = JSON.parse(line);
-  const answers = { "files.json": made.canonical(made.filesAnswer(revision)) };
+  const answers = { "files.json": made.filesAnswer(revision) };
   const hashes = {};
   for (const set of made.setNames(revision)) {
-    hashes[set] = await made.hashOf(revision, set);
-    Object.assign(answers, Object.fromEntries(made.answersOf(revision, set, hashes[set])));
+    const seen = made.view(revision, set);
+    hashes[set] = await made.hashOf(seen);
+    Object.assign(answers, Object.fromEntries(made.answersOf(seen, hashes[set])));
   }
   answers.hash = await made.sha256(made.encode(made.canonical(hashes)));
   process.stdout.write(`${JSON.stringify(answers)}\n`);

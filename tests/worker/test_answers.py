@@ -21,7 +21,7 @@ Make = Callable[[Revision], dict[str, str]]
 
 _ENTRY = """
 export { answersOf, filesAnswer, hashOf } from "./src/documents";
-export { setNames } from "./src/catalogue";
+export { setNames, view } from "./src/catalogue";
 export { canonical } from "./src/json";
 export { encode, sha256 } from "./src/bytes";
 """
