@@ -25,7 +25,7 @@ type Headers = Readonly<Record<string, string>>;
 /** Say whether one of the tags that a client knows is the answer's. */
 function known(request: Request, etag: string): boolean {
   const sent = request.headers.get("if-none-match") ?? "";
-  return sent.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
+  return sent.trim() === "*" || sent.split(",").some((tag) => tag.trim().replace(/^W\//, "") === etag);
 }
 
 /** Return a body that anybody may read, or 304 when the client has it already. */

@@ -7,6 +7,7 @@
 import { type Part } from "./agreement";
 import { encode } from "./bytes";
 import { detailDecodes } from "./contract";
+import { LIMITS } from "./env";
 import { same } from "./json";
 import {
   type App,
@@ -43,7 +44,11 @@ function spanOf(next: Revision, live: Revision | null): Span {
   return { after, until: milliseconds(next.created) };
 }
 
-const IMAGE = /^image\/[a-z0-9.+-]+$/;
+const SIGNATURE_BYTES = 12;
+const ICONS: Readonly<Record<string, RegExp>> = {
+  "image/png": /^\x89PNG\r\n\x1a\n/,
+  "image/webp": /^RIFF[^]{4}WEBP/,
+};
 
 /** Return the check of one app; it adds what is wrong to `problems`, what it does to `changes`. */
 export function appPart(
@@ -220,14 +225,28 @@ async function readLedger(bucket: R2Bucket, app: App, name: string): Promise<Led
   return ledger;
 }
 
+/** An icon is PNG or WebP by its type and by its first bytes: an SVG could carry a script. */
 async function iconExists(
   bucket: R2Bucket,
   name: string,
   icon: StoredFile,
   problems: string[],
 ): Promise<void> {
-  if (!IMAGE.test(icon.type)) problems.push(`icon of ${name} has the type ${icon.type}`);
-  await blobExists(bucket, icon, `icon of ${name}`, problems);
+  const what = `icon of ${name}`;
+  const object = await bucket.get(blobKey(icon.sha256), { range: { offset: 0, length: SIGNATURE_BYTES } });
+  if (!object) {
+    problems.push(`${what}: ${blobKey(icon.sha256)} is missing`);
+    return;
+  }
+  const signature = String.fromCharCode(...new Uint8Array(await object.arrayBuffer()));
+  const form = Object.hasOwn(ICONS, icon.type) ? ICONS[icon.type] : undefined;
+  if (!form?.test(signature)) problems.push(`${what} is no PNG or WebP of type ${icon.type}`);
+  if (object.size > LIMITS.iconBytes) {
+    problems.push(`${what} has ${object.size} bytes, limit ${LIMITS.iconBytes}`);
+  }
+  if (object.size !== icon.size) {
+    problems.push(`${what} has ${object.size} bytes, the catalogue says ${icon.size}`);
+  }
 }
 
 /** Return what the page of an app is made of, as far as the live revision has other blobs. */

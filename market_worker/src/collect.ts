@@ -105,13 +105,17 @@ export function collecting(): Response {
   );
 }
 
+/** Return what is asked for, or what is wrong with it: a misspelt field must not start anything. */
 function wishOf(asked: unknown): Wish | string {
-  const { keep = LIMITS.keptRevisions, dry_run: dryRun = false } = (asked ?? {}) as {
+  if (typeof asked !== "object" || asked === null || Array.isArray(asked)) return "the body is no object";
+  const { keep = LIMITS.keptRevisions, dry_run: dryRun = false, ...others } = asked as {
     keep?: unknown;
     dry_run?: unknown;
   };
+  const [unknown] = Object.keys(others);
+  if (unknown !== undefined) return `${unknown.slice(0, 50)} is no known field: there are keep and dry_run`;
   const whole = Number.isSafeInteger(keep) ? Number(keep) : 0;
-  if (asked === null || whole < LIMITS.keptRevisions || whole > LIMITS.mostKeptRevisions) {
+  if (whole < LIMITS.keptRevisions || whole > LIMITS.mostKeptRevisions) {
     return `keep is no number from ${LIMITS.keptRevisions} to ${LIMITS.mostKeptRevisions}`;
   }
   return typeof dryRun === "boolean" ? { keep: whole, dryRun } : "dry_run is neither true nor false";

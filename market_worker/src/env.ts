@@ -25,6 +25,8 @@ export const LIMITS = {
   drainedBytes: 16 * MIB,
   /** Archives stay below 1 MiB, images below a few. */
   blobBytes: 8 * MIB,
+  /** Devices show icons of 256x256 (contract 5.6). */
+  iconBytes: 512 * KIB,
   /** A thousand apps in two generations take 4 MiB. */
   revisionBytes: 16 * MIB,
   answerBytes: 16 * MIB,

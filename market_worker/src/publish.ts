@@ -107,6 +107,9 @@ async function listObjects(c: Ctx): Promise<Response> {
 async function createObject(c: Ctx): Promise<Response> {
   const token = await authenticate(c.req.raw, c.env);
   if (token instanceof Response) return token;
+  // A rollback writes as well: the answers of its revision.
+  const denied = token.scopes.includes("rollback") ? null : lacking(token, "publish");
+  if (denied) return denied;
   const key = c.req.param("key") ?? "";
   const kind = KINDS.find((candidate) => candidate.form.test(key));
   if (!kind) return noKey(key);

@@ -211,12 +211,23 @@ describe("the collector", () => {
     expect((await send(`${API}/collect`, { method: "POST" }, { TOKENS: await secret({ t: {} }) })).status).toBe(401);
   });
 
-  it.each(["[", "7", '{"keep":9}', '{"keep":"all"}', '{"keep":21}', '{"dry_run":"no"}'])(
-    "takes no wish such as %s",
-    async (body) => {
-      expect((await call("POST", "/collect", { body })).status).toBe(400);
-    },
-  );
+  it.each([
+    ["[", "no object"],
+    ["7", "no object"],
+    ["null", "no object"],
+    ["[]", "no object"],
+    ['"dry_run"', "no object"],
+    ['{"keep":9}', "keep is no number"],
+    ['{"keep":"all"}', "keep is no number"],
+    ['{"keep":21}', "keep is no number"],
+    ['{"dry_run":"no"}', "dry_run is neither"],
+    ['{"dryRun":true}', "dryRun is no known field"],
+    ['{"keep":10,"dry-run":true}', "dry-run is no known field"],
+  ])("takes no wish such as %s", async (body, reason) => {
+    const response = await call("POST", "/collect", { body });
+    expect([response.status, (await said(response)).message]).toEqual([400, expect.stringContaining(reason)]);
+    expect(await bucket.head("gc/state.json")).toBeNull();
+  });
 });
 
 describe("a head that would move while objects are removed", () => {

@@ -222,6 +222,17 @@ describe("who may write", () => {
     expect(other.status).toBe(201);
   });
 
+  it("is nobody whose token only collects", async () => {
+    const tokens = { [TOKEN]: { scopes: ["collect"] } };
+    const refused = await call("PUT", await blobPath(BLOB), BLOB, {}, tokens);
+    expect(refused.status).toBe(403);
+    expect((await said(refused)).message).toContain("may not publish");
+    for (const scope of ["publish", "rollback"]) {
+      const allowed = { [TOKEN]: { scopes: [scope] } };
+      expect((await call("PUT", await blobPath(scope), scope, {}, allowed)).status).toBe(201);
+    }
+  });
+
   it("is asked before a list of keys is given", async () => {
     const TOKENS = await secret({ good: {} });
     expect((await send(`${API}/objects?prefix=revisions`, {}, { TOKENS })).status).toBe(401);

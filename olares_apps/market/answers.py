@@ -101,7 +101,8 @@ class Answers:
         except MarketError as error:
             answer = _error(500, "the market is damaged", error.message)
         etag = answer.headers.get("etag")
-        if etag and etag in [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]:
+        known = [tag.strip().removeprefix("W/") for tag in if_none_match.split(",")]
+        if etag and (known == ["*"] or etag in known):
             kept = {k: v for k, v in answer.headers.items() if not k.startswith("content-")}
             return Answer(304, b"", kept)
         return Answer(answer.status, b"", answer.headers) if method == "HEAD" else answer

@@ -244,7 +244,7 @@ def test_head_gives_the_headers_of_get_without_the_body() -> None:
 
 def test_a_known_etag_is_answered_with_304_and_no_body() -> None:
     etag = _get(CHART, version="1.0.2").headers["etag"]
-    for sent in (etag, f'"other", W/{etag}'):
+    for sent in (etag, f'"other", W/{etag}', "*"):
         answer = ANSWERS.respond("GET", CHART, {"version": "1.0.2"}, if_none_match=sent)
         assert (answer.status, answer.body) == (304, b"")
         assert answer.headers["etag"] == etag

@@ -184,7 +184,7 @@ def recorded_market(record: Json) -> MemoryStore:
 
 
 def expectations(store: MemoryStore, asked: Iterable[Json], bodies: dict[str, Any]) -> list[Json]:
-    """Return requests with their answers, each answer with an etag asked for once more.
+    """Return requests with their answers, each answer with an etag asked for again with tags.
 
     The bodies go into ``bodies`` by digest: many answers share one.
     """
@@ -195,8 +195,9 @@ def expectations(store: MemoryStore, asked: Iterable[Json], bodies: dict[str, An
         found.append(request | {"answer": expectation(answer)})
         etag = answer.headers.get("etag")
         if etag and request["method"] in ("GET", "HEAD"):
-            known = request | {"if_none_match": f'"other", W/{etag}'}
-            found.append(known | {"answer": expectation(respond(answers, known))})
+            for tags in (f'"other", W/{etag}', "*", '"*"'):
+                known = request | {"if_none_match": tags}
+                found.append(known | {"answer": expectation(respond(answers, known))})
     return found
 
 

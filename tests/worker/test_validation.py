@@ -19,7 +19,7 @@ from support.worker import Token, Worker, make_token, running
 from olares_apps.errors import MarketError
 from olares_apps.market import canonical, objects
 from olares_apps.market.commit import read_state
-from olares_apps.market.entries import AppEntry, Ledger
+from olares_apps.market.entries import AppEntry, FileEntry, Ledger
 from olares_apps.market.http_store import HttpStore
 from olares_apps.market.prepare import Prepared, prepare
 from olares_apps.market.publish import publish
@@ -310,6 +310,27 @@ def test_no_answer_for_devices_says_anything_of_its_own(path: str, market: Worke
     assert f"not published: {path} is not what the revision says" in raised.value.message
     assert "update the older one" in raised.value.message
     assert store.read_head() == before
+
+
+@pytest.mark.parametrize(
+    ("data", "kind", "reason"),
+    [
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/svg+xml", "is no PNG or WebP"),
+        (b"<svg xmlns='http://www.w3.org/2000/svg'/>", "image/png", "is no PNG or WebP"),
+        (PNG, "image/webp", "is no PNG or WebP of type image/webp"),
+        (PNG, "toString", "is no PNG or WebP of type toString"),
+        (b"RIFF1234WAVE", "image/webp", "is no PNG or WebP"),
+        (PNG[:4], "image/png", "is no PNG or WebP"),
+        (PNG + bytes(512 * 1024), "image/png", "has 524302 bytes, limit 524288"),
+    ],
+)
+def test_an_icon_is_a_small_picture_without_a_script(
+    data: bytes, kind: str, reason: str, market: Worker
+) -> None:
+    icon = FileEntry(canonical.digest(data), len(data), kind)
+    LOCAL.objects[objects.blob_key(icon.sha256)] = data
+    message = _refusal(market.store(), _with_alpha(lambda app: replace(app, icon=icon))(_next()))
+    assert f"icon of demoalpha {reason}" in message
 
 
 def test_nobody_chooses_the_hash_that_devices_compare(market: Worker) -> None:
