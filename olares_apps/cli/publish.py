@@ -1,6 +1,7 @@
 """`olapps publish`: what changed goes to the market, in one step."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from itertools import count
 from pathlib import Path
@@ -12,6 +13,7 @@ from olares_apps.cli import output as out
 from olares_apps.cli.options import market_option, names_argument, output_option, root_option
 
 if TYPE_CHECKING:
+    from olares_apps.errors import SpecError
     from olares_apps.market.workflow import AppResult, WorkflowReport
     from olares_apps.render.chart import ChartTree
     from olares_apps.spec.loader import LoadedSpec
@@ -27,6 +29,11 @@ __all__ = ["command"]
     help="Raise the version of what changed; without it the version in the spec is used.",
 )
 @click.option("--note", metavar="TEXT", help="Release notes; by default the parts that changed.")
+@click.option(
+    "--keep-going",
+    is_flag=True,
+    help="Publish what can be; what cannot keeps what it offers, is named, and gives exit code 1.",
+)
 @click.option("--dry-run", is_flag=True, help="Say what would happen and write nothing anywhere.")
 @market_option
 @root_option
@@ -35,6 +42,7 @@ def command(
     names: tuple[str, ...],
     bump: Any,
     note: str | None,
+    keep_going: bool,
     dry_run: bool,
     market: str | None,
     root: Path | None,
@@ -51,7 +59,7 @@ def command(
     from olares_apps.cli.progress import progress
     from olares_apps.cli.stores import store_for
     from olares_apps.cli.workbench import open_workbench
-    from olares_apps.errors import UsageError
+    from olares_apps.errors import CheckFailed, UsageError
     from olares_apps.market.commit import Hands
     from olares_apps.market.records import Source
     from olares_apps.market.workflow import Request, publish_specs
@@ -68,8 +76,13 @@ def command(
         dry_run=dry_run,
         publisher=config.publisher.name,
         source=Source(id=source.id, label=source.label),
+        keep_going=keep_going,
     )
-    specs = bench.workspace.select(names)
+    broken: Mapping[str, SpecError] = {}
+    if keep_going:
+        specs, broken = bench.workspace.sort_out(names)
+    else:
+        specs = bench.workspace.select(names)
     if names:
         refuse_named(specs)
 
@@ -93,6 +106,8 @@ def command(
             request,
             hands=Hands(on_step=lambda name: advance(next(steps), None, name[:60])),
         )
+    messages = {name: error.message for name, error in broken.items()}
+    report = replace(report, failed={**messages, **report.failed})
     for app in report.apps:
         if app.reason:
             out.note(f"{app.app}: {app.reason}")
@@ -100,6 +115,15 @@ def command(
         out.print_json({"store": store.url, **report.as_dict()})
     else:
         _print_text(store.url, report)
+    if report.failed:
+        raise CheckFailed(_not_updated(report.failed), hint="correct what is named, publish again")
+
+
+def _not_updated(failed: "Mapping[str, str]") -> str:
+    count = "1 app" if len(failed) == 1 else f"{len(failed)} apps"
+    return "\n".join(
+        [f"{count} not updated:", *(f"{name}: {reason}" for name, reason in sorted(failed.items()))]
+    )
 
 
 def _print_text(url: str, report: "WorkflowReport") -> None:

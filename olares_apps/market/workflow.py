@@ -52,6 +52,7 @@ class Request:
     dry_run: bool = False
     publisher: str = ""
     source: Source | None = None
+    keep_going: bool = False
 
 
 @dataclass(slots=True)
@@ -86,12 +87,16 @@ class AppResult:
 
 @dataclass(frozen=True, slots=True)
 class WorkflowReport:
-    """The whole publish; ``market`` is None when there was nothing to send to it."""
+    """The whole publish; ``market`` is None when there was nothing to send to it.
+
+    ``failed`` says by spec why it was left as it is; only a publish that keeps going has any.
+    """
 
     apps: Sequence[AppResult]
     dry_run: bool
     revision: str | None
     market: PublishReport | None = None
+    failed: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def changed(self) -> bool:
@@ -106,6 +111,7 @@ class WorkflowReport:
             "revision": self.revision,
             "market": self.market.as_dict() if self.market else None,
             "apps": [app.as_dict() for app in self.apps],
+            "failed": dict(self.failed),
         }
 
 
@@ -138,32 +144,65 @@ def publish_specs(
     """
     hands = hands or Hands()
     state = read_state(store)
-    works = [
-        _work(store, state.revision, loaded, digests, kitchen, request)
-        for loaded, digests in zip(specs, kitchen.digests(specs), strict=True)
-    ]
+    works, failed = _works(store, state.revision, specs, kitchen, request)
     candidates = [work.candidate for work in works if work.candidate]
-    results = [work.result for work in works]
+    market = None
     if request.dry_run:
         planned = plan_publish(store, candidates, source=request.source)
-        if planned.refused:
+        if planned.refused and not request.keep_going:
             raise refusal_error(planned.refused)
-        return WorkflowReport(results, True, state.identity)
-    market = publish(
-        store,
-        candidates,
-        publisher=request.publisher,
-        note=request.note or "",
-        source=request.source,
-        base=state,
-        hands=hands,
-    )
+    else:
+        market = publish(
+            store,
+            candidates,
+            publisher=request.publisher,
+            note=request.note or "",
+            source=request.source,
+            base=state,
+            keep_going=request.keep_going,
+            hands=hands,
+        )
+        planned = market.plan
+    refused = {step.app: step.reason for step in planned.refused}
+    failed |= {
+        work.loaded.name: refused[work.result.app] for work in works if work.result.app in refused
+    }
+    works = [work for work in works if work.result.app not in refused]
+    results = [work.result for work in works]
+    if market is None:
+        return WorkflowReport(results, True, state.identity, failed=failed)
     problems = [
         problem for work in works if work.charts for problem in _write_back(kitchen, work, hands)
     ]
     if problems:
         raise SpecError(problems)
-    return WorkflowReport(results, False, market.revision, market if market.changed else None)
+    return WorkflowReport(
+        results, False, market.revision, market if market.changed else None, failed
+    )
+
+
+def _works(
+    store: Store,
+    revision: Revision | None,
+    specs: Sequence[LoadedSpec],
+    kitchen: Kitchen,
+    request: Request,
+) -> tuple[list[_Work], dict[str, str]]:
+    """Return the work per spec, and for a publish that keeps going why others have none."""
+    works: list[_Work] = []
+    failed: dict[str, str] = {}
+    if not request.keep_going:
+        known = list(kitchen.digests(specs))
+    for number, loaded in enumerate(specs):
+        try:
+            # Together they are rendered in several processes, but one that fails stops them all.
+            digests = kitchen.digests([loaded])[0] if request.keep_going else known[number]
+            works.append(_work(store, revision, loaded, digests, kitchen, request))
+        except OlappsError as error:
+            if not request.keep_going:
+                raise
+            failed[loaded.name] = error.message
+    return works, failed
 
 
 def _write_back(kitchen: Kitchen, work: _Work, hands: Hands) -> Sequence[Problem]:

@@ -73,7 +73,7 @@ class TestPublish:
         edit(root / "apps/demo.yaml", SMALLER)
         result = good("publish", "demo", "--bump", "patch", "--output", "json", cwd=root).json
         assert set(result) == {
-            "schema", "store", "dry_run", "changed", "revision", "market", "apps",
+            "schema", "store", "dry_run", "changed", "revision", "market", "apps", "failed",
         }  # fmt: skip
         (app,) = result["apps"]
         assert app["before"] == {OLD: "1.0.0", NEW: "1.0.1"}
