@@ -7,7 +7,7 @@ from typing import Any
 
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.rule import Found
-from olares_apps.checks.shape import as_text, dig
+from olares_apps.checks.shape import as_list, as_text, dig
 from olares_apps.spec.loader import LoadedSpec
 
 __all__ = ["Fleet", "Member", "OwnIcons"]
@@ -18,6 +18,7 @@ _FIELDS = {
     "title": (("title",), ("metadata", "title")),
     "alias": (("alias",), ("metadata",)),
     "icon": (("icon",), ("metadata", "icon")),
+    "categories": (("categories",), ("metadata", "categories")),
 }
 
 
@@ -32,6 +33,7 @@ class Member:
     title: str
     alias: str
     icon: str
+    categories: tuple[str, ...] = ()
     generation: str = ""
     spec: LoadedSpec | None = None
     chart: ChartContext | None = None
@@ -45,7 +47,8 @@ class Member:
         """
         spec = loaded.spec
         icon = spec.icon or f"{icons}/{spec.app}.png"
-        return cls(spec.app, spec.title, spec.alias, icon, spec=loaded)
+        categories = tuple(spec.categories)
+        return cls(spec.app, spec.title, spec.alias, icon, categories, spec=loaded)
 
     @classmethod
     def of_chart(cls, chart: ChartContext) -> "Member":
@@ -58,6 +61,10 @@ class Member:
             as_text(dig(chart.manifest_data, "metadata", "title")),
             alias,
             as_text(dig(chart.manifest_data, "metadata", "icon")),
+            tuple(
+                as_text(name)
+                for name in as_list(dig(chart.manifest_data, "metadata", "categories"))
+            ),
             chart.generation_name,
             chart.spec,
             chart,

@@ -67,6 +67,38 @@ def test_one_icon_for_two_apps_is_named_once() -> None:
     assert icon in found.message
 
 
+def _spellings(*apps: list[str]) -> list[str]:
+    charts = [
+        flagship({"app": f"app{n}", "title": f"App {n}", "alias": f"app-{n}", "categories": names})
+        for n, names in enumerate(apps)
+    ]
+    findings = run_fleet(Fleet([chart.context() for chart in charts]))
+    assert rules_of(findings) <= {"category-spelling"}
+    assert {finding.severity for finding in findings} <= {Severity.WARNING}
+    return [finding.message for finding in findings]
+
+
+def test_a_category_that_is_another_one_spelt_otherwise_is_named() -> None:
+    assert _spellings(["LLM Chat"], ["LLM Chat"], ["LLM chat", "Long Context"]) == [
+        "app2 has the category 'LLM chat' (did you mean 'LLM Chat'?)"
+    ]
+    assert _spellings(["ai"], ["ai"]) == [
+        "app0 has the category 'ai' (did you mean 'AI'?)",
+        "app1 has the category 'ai' (did you mean 'AI'?)",
+    ]
+    assert _spellings(["Developer-Tool"]) == [
+        "app0 has the category 'Developer-Tool' (did you mean 'Developer Tools'?)"
+    ]
+    assert _spellings(["模型"], ["模型"], ["Models"], ["Model"]) == [
+        "app2 has the category 'Models' (did you mean 'Model'?)"
+    ]
+
+
+def test_categories_that_differ_are_no_spellings_of_each_other() -> None:
+    names = ["AI", "Productivity", "Productivity_v112", "Code 1", "Code 2", "LLM Chat", "Chat"]
+    assert _spellings(names, names[::-1]) == []
+
+
 def test_ids_that_collide_are_an_error() -> None:
     # Both names have the md5 prefix 2d313cc2.
     found = find(two(flagship({"app": "app60151"}), other({"app": "app143334"})), "appid-collision")

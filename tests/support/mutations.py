@@ -18,6 +18,7 @@ NOT_BY_MUTATION: Final[dict[str, str]] = {
     **dict.fromkeys(
         (
             "appid-collision",
+            "category-spelling",
             "chart-without-spec",
             "fleet-alias",
             "fleet-app-name",

@@ -1,6 +1,7 @@
 """What two apps of one market must not share."""
 
 import re
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import PurePosixPath
 from typing import Final
@@ -20,6 +21,21 @@ rules = RuleBook(Group.FLEET)
 _REPO: Final = re.compile(r"(?<![\w./-])[\w.-]+/[\w.-]+(?![\w/])")
 _FROM_HUB: Final = re.compile(r"huggingface\.co/([\w.-]+/[\w.-]+)/(?:resolve|raw)/")
 _MOUNTED: Final = re.compile(r"hostPath:[\s{]*(?:type:[^,\n]*[,\s]*)?path:([^\n]*)")
+# Those of the device and of its catalogue (contract 5.6).
+_CATEGORIES: Final = (
+    "AI",
+    "Blockchain",
+    "Creativity",
+    "Developer Tools",
+    "Entertainment",
+    "Fun",
+    "Lifestyle",
+    "Productivity",
+    "Productivity_v112",
+    "Social Network",
+    "Utilities",
+    "Utilities_v112",
+)
 _SOURCES: Final = re.compile(r"REPO|MODEL|TARGET|DRAFT")
 
 
@@ -98,6 +114,36 @@ def _icons(fleet: Fleet) -> Iterator[Found]:
                 "icon",
                 hint=f"serve {member.app}.png",
             )
+
+
+@rules.warning(
+    "category-spelling",
+    "A category that is another one spelt otherwise is a page of its own with few apps.",
+    "public markets",
+)
+def _categories(fleet: Fleet) -> Iterator[Found]:
+    """Of two spellings the device's own is meant, else the one that more apps have."""
+    used = Counter(name for member in fleet.apps for name in set(member.categories))
+    meant: dict[str, str] = {}
+    for name in sorted(used, key=lambda name: (name not in _CATEGORIES, -used[name], name)):
+        meant.setdefault(_letters(name), name)
+    for name in _CATEGORIES:
+        meant[_letters(name)] = name
+    for member in fleet.apps:
+        for name in member.categories:
+            known = meant.get(_letters(name), name)
+            if known != name:
+                yield member.found(
+                    f"{member.app} has the category '{name}' (did you mean '{known}'?)",
+                    "categories",
+                    hint=f"write it as '{known}'",
+                )
+
+
+def _letters(category: str) -> str:
+    """Return what two spellings of a category share: its words, one or many, without their form."""
+    words = re.findall(r"[^\W_]+", category.casefold())
+    return "".join(word.removesuffix("s") if word.isascii() else word for word in words)
 
 
 @rules.warning(
