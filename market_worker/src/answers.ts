@@ -1,6 +1,7 @@
 /** Responses: one function per kind, so that no route forgets a header. */
 
 import { type Bytes, encode } from "./bytes";
+import tables from "./contract.json";
 import { asciiObject } from "./json";
 
 const ALWAYS = { "x-content-type-options": "nosniff" };
@@ -57,6 +58,22 @@ export function failure(
   headers: Headers = {},
 ): Response {
   return refusal(status, { error, message }, { ...CORS, ...headers });
+}
+
+/** Return what people get for a path that has no page. */
+export function noPage(): Response {
+  const body = encode(tables.no_page);
+  return new Response(body, {
+    status: 404,
+    headers: {
+      "content-type": "text/html; charset=utf-8",
+      "content-security-policy": "default-src 'none'",
+      ...NO_STORE,
+      "content-length": String(body.length),
+      ...ALWAYS,
+      ...CORS,
+    },
+  });
 }
 
 /** Return an error of the write side: what is wrong, and what to do about it. */

@@ -1,7 +1,7 @@
 /** The read side: what devices and browsers ask for, each a lookup (docs/protocol.md). */
 
 import { type Context, Hono } from "hono";
-import { CACHE, failure, file, json } from "./answers";
+import { CACHE, failure, file, json, noPage } from "./answers";
 import { type Bytes, TooLarge, concat, decode, encode, readBody, sha256 } from "./bytes";
 import { type Env, LIMITS, headCacheMs } from "./env";
 import { asciiList, asciiText, canonical } from "./json";
@@ -275,7 +275,10 @@ async function page(c: Ctx): Promise<Response> {
   const { path } = c.req;
   const routes = await snapshot.pages();
   const found = Object.hasOwn(routes, path) ? routes[path] : undefined;
-  if (!found) return failure(404, "page not found", `${path}: no app here, or it has no page`);
+  if (!found && path.startsWith("/share/")) {
+    return failure(404, "picture not found", `${path}: no app here, or it has no page`);
+  }
+  if (!found) return noPage();
   const digest = found.answer === undefined ? found.blob : (snapshot.head.answers[found.answer] ?? "");
   const body =
     found.answer === undefined

@@ -3,6 +3,7 @@
 import os
 from pathlib import Path
 
+from olares_apps.cli import output as out
 from olares_apps.errors import WorkspaceError
 from olares_apps.market.store import Store, open_store
 from olares_apps.spec.workspace import find_root, load_config
@@ -31,11 +32,11 @@ def store_for(market: str | None, root: Path | None = None) -> Store:
     olapps.toml to the workspace. Raises WorkspaceError, UnknownName or UsageError.
     """
     if market and is_address(market):
-        return open_store(market, base=Path.cwd())
+        return open_store(market, base=Path.cwd(), tell=out.note)
     try:
         top = workspace_root(root)
     except WorkspaceError as error:
         raise WorkspaceError(
             error.message, hint="or name a market by address: --market dir:PATH"
         ) from None
-    return open_store(load_config(top).market.address(market), base=top)
+    return open_store(load_config(top).market.address(market), base=top, tell=out.note)

@@ -8,7 +8,7 @@ same table.
 import json
 from typing import Final
 
-from olares_apps.market import conformance, documents, front_page
+from olares_apps.market import answers, conformance, documents, front_page
 
 __all__ = ["TABLES_FILE", "tables_text"]
 
@@ -16,7 +16,7 @@ TABLES_FILE: Final = "market_worker/src/contract.json"
 
 
 def tables_text() -> str:
-    """Return the fields of a detail by what they hold, and the fixed parts of the lists."""
+    """Return what a detail may hold, and every fixed text of answers and pages."""
     tables = {
         "detail": {
             "texts": sorted(conformance.APP_TEXTS),
@@ -28,6 +28,7 @@ def tables_text() -> str:
             "numbers": ["rating"],
             "characters": conformance.COLUMNS,
         },
+        "no_page": answers.NO_PAGE,
         "front_page": {"ranked": documents.RANKED, **front_page.tables()},
     }
     return json.dumps(tables, indent=1, sort_keys=True) + "\n"

@@ -21,7 +21,7 @@ from olares_apps.market.prepare import FILES, PAGES
 from olares_apps.market.records import Head
 from olares_apps.market.store import Store
 
-__all__ = ["MAX_BODY_BYTES", "MAX_IDS", "Answer", "Answers"]
+__all__ = ["MAX_BODY_BYTES", "MAX_IDS", "NO_PAGE", "Answer", "Answers"]
 
 MAX_BODY_BYTES: Final = 64 * 1024
 """Largest request body that is looked at; a hundred ids need 2 KiB."""
@@ -45,6 +45,14 @@ _ICON: Final = re.compile(r"/icons/([a-z0-9]{1,30})\.(?:png|webp)", re.ASCII)
 _PAGE: Final = re.compile(r"/(?:leaderboard|apps/[a-z0-9]{1,30}|share/[a-z0-9]{1,30}\.png)?", re.A)
 _COUNT: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 _SOURCE_ID_CHARACTERS: Final = 200
+
+NO_PAGE: Final = (
+    '<!doctype html><html lang="en"><meta charset="utf-8"><title>No page here</title>'
+    '<meta name="viewport" content="width=device-width"><meta name="color-scheme" '
+    'content="light dark"><main><h1>No page here</h1><p>The market has no app of this name, or '
+    'the app has no page.</p><p><a href="/">All apps of this market</a></p></main></html>\n'
+)
+"""What people get for a path that has no page: every server gives the same."""
 
 Query = Mapping[str, str]
 
@@ -217,8 +225,12 @@ class Answers:
             return _empty()
         routes = snapshot.document(PAGES)["routes"] if PAGES in snapshot.head.answers else {}
         route = routes.get(path)
+        if route is None and path.startswith("/share/"):
+            return _error(404, "picture not found", f"{path}: no app here, or it has no page")
         if route is None:
-            return _error(404, "page not found", f"{path}: no app here, or it has no page")
+            headers = {"content-type": "text/html; charset=utf-8"} | _NO_STORE
+            policy = {"content-security-policy": "default-src 'none'"}
+            return _finish(404, NO_PAGE.encode(), headers | policy)
         stored = route.get("answer")
         digest = snapshot.head.answers[stored] if stored else route["blob"]
         body = snapshot.answer(stored) if stored else objects.read_blob(self.store, digest, path)

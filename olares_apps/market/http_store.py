@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from ipaddress import ip_address
+from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 from urllib.parse import urlsplit
 from weakref import finalize
@@ -36,6 +37,7 @@ _API: Final = "/api/publish/v1"
 # Seconds. A connection is made quickly or not at all; a validation of many apps takes longer.
 _CONNECT_SECONDS, _ANSWER_SECONDS = 10.0, 60.0
 _LONGEST_RETRY_AFTER: Final = 60.0
+_NOTICED: Final = 3.0
 # How far back a swap whose answer was lost looks for its own revision.
 _LOOK_BACK: Final = 64
 # How often the checks of a revision may begin again, as they do when a collector came between.
@@ -60,18 +62,28 @@ _LATER: Final = "nothing was lost; run the same command again"
 
 @dataclass(frozen=True, slots=True)
 class Patience:
-    """How often and how long to try again; ``sleep`` takes seconds, ``jitter`` is from 0 to 1."""
+    """How often and how long to try again; ``sleep`` takes seconds, ``jitter`` is from 0 to 1.
 
-    attempts: int = 6
+    The waits of a request add up to 36 s at most, 18 s on average, unless the server asks for
+    longer ones. Where nobody ever answered there are only ``attempts_to_meet`` tries: the address
+    may be wrong. ``tell`` gets a line when a wait is long enough to be noticed.
+    """
+
+    attempts: int = 10
+    attempts_to_meet: int = 5
     first: float = 0.2
     longest: float = 8.0
     sleep: Callable[[float], None] = time.sleep
     jitter: Callable[[], float] = field(default=random.SystemRandom().random)
+    tell: Callable[[str], None] = lambda text: None
 
-    def wait(self, attempt: int, asked: float) -> None:
+    def wait(self, attempt: int, asked: float, problem: str) -> None:
         """Wait before try number ``attempt + 1``, at least the ``asked`` seconds."""
         backoff = min(self.longest, self.first * 2**attempt)
-        self.sleep(max(backoff * self.jitter(), min(asked, _LONGEST_RETRY_AFTER)))
+        seconds = max(backoff * self.jitter(), min(asked, _LONGEST_RETRY_AFTER))
+        if backoff >= _NOTICED or seconds >= _NOTICED:
+            self.tell(f"{problem}; trying again in {seconds:.0f} s")
+        self.sleep(seconds)
 
 
 class _Body(NamedTuple):
@@ -81,8 +93,12 @@ class _Body(NamedTuple):
     headers: Mapping[str, str]
 
 
-def open_http_store(address: str, environ: Mapping[str, str]) -> "HttpStore":
+def open_http_store(
+    address: str, environ: Mapping[str, str], tell: Callable[[str], None] = lambda text: None
+) -> "HttpStore":
     """Return the store at ``https://...``; a token is taken from `TOKEN_VARIABLE`.
+
+    ``tell`` gets a line when it waits for a server that does not answer.
 
     Raises UsageError for an address or a proxy that cannot be used, and for an address that
     would send a token over a connection that others can read.
@@ -107,7 +123,8 @@ def open_http_store(address: str, environ: Mapping[str, str]) -> "HttpStore":
         )
     timeout = httpx.Timeout(_ANSWER_SECONDS, connect=_CONNECT_SECONDS)
     client = open_client(timeout=timeout)
-    store = HttpStore(client, address.rstrip("/"), token=token)
+    patience = Patience(tell=tell)
+    store = HttpStore(client, address.rstrip("/"), token=token, patience=patience)
     # A store has no end of its own; its connections go with it.
     finalize(store, client.close)
     return store
@@ -129,6 +146,7 @@ class HttpStore:
         # Whether the server has said that it takes packed bodies, and differences; one of old
         # does not.
         self._packs = self._assembles = False
+        self._met = False
         self._counterparts = Counterparts()
 
     @property
@@ -281,7 +299,7 @@ class HttpStore:
         if self._token is not None and (method in ("PUT", "POST") or path == "/objects"):
             sent["Authorization"] = f"Bearer {self._token}"
         unsure = False
-        for attempt in range(self._patience.attempts):
+        for attempt in count(1):
             asked = 0.0
             try:
                 reply = self._client.request(
@@ -292,6 +310,7 @@ class HttpStore:
             except httpx.InvalidURL as error:
                 raise UsageError(f"{self.url}: {error}") from error
             else:
+                self._met = True
                 self._packs = "gzip" in reply.headers.get("accept-encoding", "")
                 self._assembles = differences.MEDIA_TYPE in reply.headers.get("accept", "")
                 if reply.status_code in expected:
@@ -303,11 +322,12 @@ class HttpStore:
                 asked = _seconds(reply.headers.get("retry-after"))
                 if not self._worth_waiting(reply):
                     raise self._refused(reply)
-            if attempt + 1 < self._patience.attempts:
-                self._patience.wait(attempt, asked)
+            patience = self._patience
+            if attempt == (patience.attempts if self._met else patience.attempts_to_meet):
+                break
+            patience.wait(attempt - 1, asked, f"{self.url}: {problem}")
         raise MarketError(
-            f"{self.url} did not answer {self._patience.attempts} times in a row: {problem}",
-            hint=_LATER,
+            f"{self.url} did not answer {attempt} times in a row: {problem}", hint=_LATER
         )
 
     def _worth_waiting(self, reply: "httpx.Response") -> bool:

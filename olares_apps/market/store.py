@@ -18,7 +18,7 @@ writes. Keys are relative paths of lower-case letters, digits, ``.``, ``_``, ``-
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -80,10 +80,13 @@ class Store(Protocol):
         ...
 
 
-def open_store(address: str, *, base: Path | None = None) -> Store:
+def open_store(
+    address: str, *, base: Path | None = None, tell: Callable[[str], None] = lambda text: None
+) -> Store:
     """Return the store at ``dir:PATH`` or at the address of a Worker; see docs/worker.md.
 
-    A relative path starts at ``base``; the Worker's token comes from the environment.
+    A relative path starts at ``base``; the Worker's token comes from the environment. ``tell`` gets
+    a line when it waits for a server that does not answer.
 
     Nothing is created before the first write. Raises UsageError for an address of another
     form and MarketError for a folder that is not a market.
@@ -97,7 +100,7 @@ def open_store(address: str, *, base: Path | None = None) -> Store:
     if scheme in ("http", "https"):
         from olares_apps.market.http_store import open_http_store
 
-        return open_http_store(address, os.environ)
+        return open_http_store(address, os.environ, tell)
     raise UsageError(
         f"'{address}' is not the address of a market",
         hint="write dir:PATH, for example dir:.market, or the https address of a Worker",

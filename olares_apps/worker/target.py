@@ -18,6 +18,7 @@ ACCOUNT_VARIABLE: Final = "CLOUDFLARE_ACCOUNT_ID"
 _SHIPPED_NAME: Final = '"olapps-market"'
 _NAME, _BUCKET, _BINDING = '"name": ', '"bucket_name": ', "MARKET"
 _SECRETS: Final = ("TOKENS", "OIDC")
+_SECRET: Final = re.compile(r"(?:TOKEN|SECRET|PASSWORD|CREDENTIALS?|(?:^|_)KEY)$", re.I)
 # A string is kept whole; what else matches is a comment.
 _COMMENT: Final = re.compile(r'("(?:\\.|[^"\\])*")|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _LAST_COMMA: Final = re.compile(r'("(?:\\.|[^"\\])*")|,(?=\s*[}\]])', re.DOTALL)
@@ -84,5 +85,9 @@ def disagreements(
     if config.get("env"):
         found.append("it has environments (env), which have Workers of their own")
     variables = config.get("vars") or {}
-    found += [f"{name} is a secret and stands in vars" for name in _SECRETS if name in variables]
+    found += [
+        f"{name} is a secret and stands in vars, where everybody with the account reads it"
+        for name in variables
+        if name in _SECRETS or _SECRET.search(name)
+    ]
     return found

@@ -155,7 +155,16 @@ class TestDeploy:
             (('"name": "', '"name": "x-'), "the Worker's name is 'x-"),
             ((ACCOUNT, "f" * 32), f"account_id is '{'f' * 32}', olapps.toml says '{ACCOUNT}'"),
             (('"keep_vars": true', '"keep_vars": false'), "would take away variables"),
-            (('"vars": {', '"vars": { "TOKENS": "[]", '), "TOKENS is a secret"),
+            *[
+                (('"vars": {', f'"vars": {{ "{name}": "[]", '), f"{name} is a secret")
+                for name in (
+                    "TOKENS",
+                    "OIDC",
+                    "CLOUDFLARE_API_TOKEN",
+                    "olapps_market_token",
+                    "R2_KEY",
+                )
+            ],
             (('"workers_dev"', '"env": {"x": {}}, "workers_dev"'), "environments"),
         ],
     )

@@ -341,9 +341,13 @@ def test_one_revision_is_read_once_for_many_requests() -> None:
 
 
 def test_a_market_without_pages_has_none_to_show() -> None:
-    for path in ("/", "/leaderboard", "/apps/demoalpha", "/share/demoalpha.png"):
+    for path in ("/", "/leaderboard", "/apps/demoalpha"):
         answer = ANSWERS.respond("GET", path)
-        assert (answer.status, answer.content_type) == (404, "application/json")
+        assert (answer.status, answer.content_type) == (404, "text/html; charset=utf-8")
+        assert answer.headers["content-security-policy"] == "default-src 'none'"
+        assert b'<a href="/">' in answer.body
+    picture = ANSWERS.respond("GET", "/share/demoalpha.png")
+    assert (picture.status, picture.content_type) == (404, "application/json")
 
 
 def test_hostile_texts_arrive_unchanged_through_every_answer() -> None:

@@ -28,6 +28,7 @@ class _Server:
         self.replies = list(replies)
         self.requests: list[httpx.Request] = []
         self.waits: list[float] = []
+        self.told: list[str] = []
 
     def __call__(self, request: httpx.Request) -> httpx.Response:
         self.requests.append(request)
@@ -38,7 +39,7 @@ class _Server:
 
     @contextmanager
     def store(self, jitter: Callable[[], float] = lambda: 1.0) -> Iterator[HttpStore]:
-        patience = Patience(sleep=self.waits.append, jitter=jitter)
+        patience = Patience(sleep=self.waits.append, jitter=jitter, tell=self.told.append)
         with httpx.Client(transport=httpx.MockTransport(self)) as client:
             yield HttpStore(client, BASE, token=TOKEN, patience=patience)
 
@@ -92,14 +93,30 @@ def test_waits_grow_are_random_and_respect_what_the_server_asks_for() -> None:
     assert server.waits == [0.1, 0.2, 0.4, 7.0]
 
 
-def test_it_gives_up_after_some_tries_and_says_that_nothing_is_lost() -> None:
-    server = _Server(*[httpx.ConnectError("refused")] * 6)
+@pytest.mark.parametrize("trouble", [httpx.ConnectError("refused"), httpx.Response(503)])
+def test_it_gives_up_after_some_tries_and_says_that_nothing_is_lost(trouble: Reply) -> None:
+    server = _Server(_json(200, key=KEY, created=True), *[trouble] * 10)
+    with server.store() as store:
+        store.put_if_absent(KEY, b"data")
+        with pytest.raises(MarketError) as raised:
+            store.get(KEY)
+    assert raised.value.message.startswith(f"{BASE} did not answer 10 times in a row: ")
+    assert raised.value.hint == "nothing was lost; run the same command again"
+    assert server.waits == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 8.0, 8.0, 8.0]
+    assert server.replies == []
+    assert [line.rpartition("; ")[2] for line in server.told] == [
+        f"trying again in {seconds} s" for seconds in (3, 6, 8, 8, 8)
+    ]
+
+
+def test_an_address_where_nobody_ever_answered_is_given_up_sooner() -> None:
+    server = _Server(*[httpx.ConnectError("refused")] * 5)
     with server.store() as store, pytest.raises(MarketError) as raised:
         store.get(KEY)
     assert raised.value.message == (
-        f"{BASE} did not answer 6 times in a row: ConnectError: refused"
+        f"{BASE} did not answer 5 times in a row: ConnectError: refused"
     )
-    assert raised.value.hint == "nothing was lost; run the same command again"
+    assert sum(server.waits) == pytest.approx(3.0)
 
 
 @pytest.mark.parametrize(
