@@ -12,7 +12,7 @@ from olares_apps.generations import GENERATIONS
 from olares_apps.spec.loader import LoadedSpec
 from olares_apps.spec.models import AppSpec
 
-__all__ = ["own_icons", "pictures", "stray_charts"]
+__all__ = ["is_this_machine", "own_icons", "pictures", "stray_charts"]
 
 _LARGEST = 9 * 2**20
 _ICON_ENDINGS = (".png", ".webp")
@@ -28,7 +28,7 @@ def own_icons(bench: Workbench) -> OwnIcons | None:
     address = bench.publisher.icons
     markets = (config.market.default, *config.market.stores.values())
     host = urlsplit(address).netloc
-    if not _is_this_machine(address) and host not in (urlsplit(item).netloc for item in markets):
+    if not is_this_machine(address) and host not in (urlsplit(item).netloc for item in markets):
         return None
     folder = bench.workspace.folder("icons")
     files = folder.iterdir() if folder.is_dir() else ()
@@ -56,7 +56,8 @@ def pictures(bench: Workbench, spec: AppSpec[Any]) -> Mapping[str, bytes]:
     return found
 
 
-def _is_this_machine(address: str) -> bool:
+def is_this_machine(address: str) -> bool:
+    """Say whether an address is reached from this machine alone."""
     name = urlsplit(address).hostname or ""
     try:
         return ip_address(name).is_loopback

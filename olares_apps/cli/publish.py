@@ -54,6 +54,9 @@ def command(
     market moves to its new state at once or not at all; then the specs get their new versions and
     notes, and the charts are rendered again.
     """
+    from urllib.parse import urlsplit
+
+    from olares_apps.cli.belongings import is_this_machine
     from olares_apps.cli.installable import refuse_named
     from olares_apps.cli.kitchen import WorkspaceKitchen
     from olares_apps.cli.progress import progress
@@ -69,6 +72,12 @@ def command(
     bench = open_workbench(root)
     config = bench.workspace.config
     store = store_for(market, bench.workspace.root)
+    icons = bench.publisher.icons
+    if is_this_machine(icons) and urlsplit(store.url).netloc and not is_this_machine(store.url):
+        raise UsageError(
+            f"[publisher] icons are at {icons}, which no device can reach; the charts would say so",
+            hint=f'write icons = "{store.url}/icons" into olapps.toml',
+        )
     source = config.market.source
     request = Request(
         level=bump,

@@ -1,17 +1,17 @@
 """Looking at a market: what is live, what came before it, and which revision is meant."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from olares_apps.errors import MarketError, UnknownName
+from olares_apps.errors import MarketError, UnknownName, UsageError
 from olares_apps.market import canonical, objects
 from olares_apps.market.commit import State, read_state
 from olares_apps.market.prepare import strangers
 from olares_apps.market.records import WINDOWS, Revision
 from olares_apps.market.store import Store
 
-__all__ = ["Entry", "Status", "history", "resolve", "status", "walk"]
+__all__ = ["Entry", "Status", "history", "named", "resolve", "status", "walk"]
 
 _PREFIX: Final = 6
 
@@ -125,14 +125,13 @@ def resolve(store: Store, state: State, *, to: str | None = None, steps: int = 1
     revision that it restored, so two rollbacks of one step go back two. A republish is a step
     like any publish.
 
-    Raises UnknownName for a name that no revision has, MarketError when there is no such step.
+    Raises UnknownName for a name that no revision has, UsageError for one that is too short or that
+    several have, MarketError when there is no such step.
     """
     chain = list(walk(store, state))
     if to is not None:
-        found = [entry for entry in chain if len(to) >= _PREFIX and entry.identity.startswith(to)]
-        if len(found) != 1:
-            raise UnknownName("revision", to, [entry.identity[:12] for entry in chain])
-        return found[0]
+        name = named([entry.identity for entry in chain], to)
+        return next(entry for entry in chain if entry.identity == name)
     by_name = {entry.identity: entry for entry in chain}
     entry = chain[0] if chain else None
     for _ in range(steps):
@@ -146,3 +145,22 @@ def resolve(store: Store, state: State, *, to: str | None = None, steps: int = 1
             hint="see: olapps market history",
         )
     return entry
+
+
+def named(names: Sequence[str], start: str) -> str:
+    """Return the one revision whose name starts so.
+
+    Raises UnknownName when there is none, UsageError for less than six digits and for a start that
+    several have.
+    """
+    found = [name for name in names if name.startswith(start)]
+    if not found:
+        raise UnknownName("revision", start, [name[:12] for name in names])
+    if len(start) < _PREFIX:
+        raise UsageError(
+            f"'{start}' is too short for a revision", hint=f"give {_PREFIX} digits or more"
+        )
+    if len(found) > 1:
+        choice = " or ".join(name[:12] for name in found)
+        raise UsageError(f"the revision '{start}' may be {choice}", hint="give more digits")
+    return found[0]

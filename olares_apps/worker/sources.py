@@ -10,7 +10,13 @@ from olares_apps.errors import UsageError
 __all__ = ["CONFIG", "differing", "shipped_sources"]
 
 CONFIG: Final = "wrangler.jsonc"
-_FILES: Final = (CONFIG, "package.json", "package-lock.json", "tsconfig.json")
+_FILES: Final = (
+    CONFIG,
+    "package.json",
+    "package-lock.json",
+    "tsconfig.json",
+    "scripts/start.mjs",
+)
 
 
 def shipped_sources() -> Mapping[str, bytes]:

@@ -1,5 +1,6 @@
 """publish and the market commands, as a curator runs them."""
 
+import re
 import subprocess
 from pathlib import Path
 
@@ -247,6 +248,19 @@ class TestPublish:
             outcome = olapps("publish", cwd=root)
         assert outcome.code == 1
         assert "charts" in outcome.err
+
+    @pytest.mark.parametrize("icons", ["http://127.0.0.1:8765/icons", "http://localhost/icons"])
+    def test_charts_whose_icons_no_device_can_reach_do_not_leave(self, root, icons):
+        config = (root / "olapps.toml").read_text()
+        (root / "olapps.toml").write_text(
+            re.sub(r'icons = "http[^"]*"', f'icons = "{icons}"', config)
+        )
+        with untouched(root):
+            refused = olapps("publish", "--market", "https://market.example", cwd=root)
+        assert refused.code == 2
+        assert f"[publisher] icons are at {icons}, which no device can reach" in refused.err
+        assert 'write icons = "https://market.example/icons" into olapps.toml' in refused.err
+        good("publish", "--bump", "patch", cwd=root)
 
     def test_a_renamed_source_is_published_without_a_changed_app(self, root):
         before = good("market", "status", "--output", "json", cwd=root).json["revision"]

@@ -14,9 +14,9 @@ from support.market import (
     hands,
 )
 
-from olares_apps.errors import ArchiveError, MarketError, UnknownName, VersionRefused
+from olares_apps.errors import ArchiveError, MarketError, UnknownName, UsageError, VersionRefused
 from olares_apps.market.answers import Answers
-from olares_apps.market.history import history, resolve, status
+from olares_apps.market.history import history, named, resolve, status
 from olares_apps.market.plan import Action
 from olares_apps.market.publish import publish
 from olares_apps.market.repack import repack
@@ -90,8 +90,15 @@ def test_a_rollback_to_a_named_revision(store: MemoryStore) -> None:
     assert _live(store) == {"demoalpha": "1.0.0"}
     with pytest.raises(UnknownName, match="unknown revision 'ffffffff'"):
         rollback(store, to="ffffffff", publisher="t", hands=hands())
-    with pytest.raises(UnknownName, match="unknown revision 'a'"):
-        rollback(store, to="a", publisher="t", hands=hands())
+    with pytest.raises(UsageError, match=f"'{first[:5]}' is too short for a revision"):
+        rollback(store, to=first[:5], publisher="t", hands=hands())
+
+
+def test_a_revision_that_may_be_two_is_not_chosen() -> None:
+    names = [f"abcdef{digit}" + "0" * 57 for digit in "123"]
+    assert named(names, "abcdef2") == names[1]
+    with pytest.raises(UsageError, match="'abcdef' may be abcdef100000 or abcdef200000 or"):
+        named(names, "abcdef")
 
 
 def test_a_rollback_to_what_is_live_changes_nothing(store: MemoryStore) -> None:

@@ -45,6 +45,7 @@ def test_a_wheel_holds_templates_specs_and_data(installed: Path) -> None:
     assert (package / "py.typed").is_file()
     assert (package / "_worker" / "src" / "index.ts").is_file()
     assert (package / "_worker" / "package-lock.json").is_file()
+    assert (package / "_worker" / "scripts" / "start.mjs").is_file()
     assert list((package / "hardware").rglob("olares-one.yaml"))
     assert list((package / "engines").rglob("b9254.json"))
 
