@@ -5,7 +5,7 @@ import { failure, preflight, refusal } from "./answers";
 import { drain } from "./bytes";
 import { type Env, LIMITS } from "./env";
 import { PUBLISH, publish } from "./publish";
-import { routes } from "./routes";
+import { remembered, routes } from "./routes";
 import { Damaged } from "./storage";
 
 const app = new Hono<{ Bindings: Env }>();
@@ -36,4 +36,8 @@ app.onError((error, c) => {
   return writes ? refusal(503, body, headers) : failure(503, body.error, body.message, headers);
 });
 
-export default app;
+export default {
+  /** Most requests of devices repeat one of a few: those take no way through the routes. */
+  fetch: (request: Request, env: Env, context?: ExecutionContext): Response | Promise<Response> =>
+    remembered(request, env) ?? app.fetch(request, env, context),
+};

@@ -5,9 +5,9 @@ import { CACHE, failure, file, json, noPage } from "./answers";
 import { type Bytes, TooLarge, concat, decode, encode, readBody, sha256 } from "./bytes";
 import { type Env, LIMITS, headCacheMs } from "./env";
 import { asciiList, asciiText, canonical } from "./json";
-import { type Ledger, archiveName } from "./records";
+import { type Head, type Ledger, archiveName } from "./records";
 import { ANY, FALLBACK, parseRelease, setFor } from "./releases";
-import { Memory, Snapshot, readHead } from "./storage";
+import { Memory, Snapshot, freshHead, readHead } from "./storage";
 
 type Ctx = Context<{ Bindings: Env }>;
 type Handler = (c: Ctx) => Promise<Response>;
@@ -74,25 +74,41 @@ interface Wire {
   readonly digest: string;
 }
 
-/** What goes over the wire is put together and hashed once for all devices that ask the same. */
-const wires = new Memory<Wire>(LIMITS.cacheBytes);
+/**
+ * What goes over the wire is put together and hashed once for all devices that ask the same of one
+ * revision: by address, and body where there is one.
+ */
+let wires: { readonly head: Head; readonly memory: Memory<Wire> } | null = null;
 
-/** Return an answer that follows from a prepared one and from `more`, what was asked of it. */
+function wiresOf(head: Head): Memory<Wire> {
+  if (wires?.head !== head) wires = { head, memory: new Memory(LIMITS.cacheBytes) };
+  return wires.memory;
+}
+
+/** Return the answer to a request that was given before, while the head need not be looked at. */
+export function remembered(request: Request, env: Env): Response | null {
+  if (request.method !== "GET" || request.body !== null) return null;
+  const head = freshHead(headCacheMs(env));
+  const wire = head && wiresOf(head).get(request.url);
+  return wire ? json(request, wire.body, wire.digest) : null;
+}
+
+/** Return the answer that `make` makes of a revision for the request and what it carries. */
 async function answer(
-  c: Ctx,
-  snapshot: Snapshot,
-  path: string,
-  more: string,
+  { req: { raw } }: Ctx,
+  { head }: Snapshot,
   make: () => Promise<Bytes>,
+  carried = "",
 ): Promise<Response> {
-  const name = `${snapshot.head.answers[path] ?? ""} ${c.req.path} ${more}`;
-  let wire = wires.get(name);
+  const memory = wiresOf(head);
+  const name = `${raw.url}${carried && ` ${carried}`}`;
+  let wire = memory.get(name);
   if (!wire) {
     const body = await make();
     wire = { body, digest: await sha256(body) };
-    wires.set(name, wire, body.length + name.length);
+    memory.set(name, wire, body.length + name.length);
   }
-  return json(c.req.raw, wire.body, wire.digest);
+  return json(raw, wire.body, wire.digest);
 }
 
 /** Return a JSON object with one more text field, put before the others. */
@@ -108,36 +124,32 @@ async function v1(c: Ctx, path: string): Promise<Response> {
   const snapshot = await current(c);
   if (!snapshot) return empty();
   const [version, set] = device(snapshot, field(c, "version"));
-  return answer(c, snapshot, `${set}/${path}`, version, async () =>
+  return answer(c, snapshot, async () =>
     withFirst(await snapshot.answer(`${set}/${path}`), "version", version),
   );
 }
 
 async function details(c: Ctx): Promise<Response> {
-  let asked: { ids: string[]; version: string | undefined };
   try {
     const { detailsBytes, drainedBytes } = LIMITS;
-    asked = detailsRequest(await readBody(c.req.raw, detailsBytes, drainedBytes));
+    const body = textOf(await readBody(c.req.raw, detailsBytes, drainedBytes));
+    // Never from a cached head: a device that has seen a new list must not get old details, since
+    // it would keep them until the next change.
+    const snapshot = await current(c, 0);
+    if (snapshot) return await answer(c, snapshot, () => detailsBody(snapshot, body), body);
+    detailsRequest(body);
+    return empty();
   } catch (error) {
     if (error instanceof TooLarge) return failure(413, "too large", error.message);
     if (error instanceof BadRequest) return failure(400, "bad request", error.message);
     throw error;
   }
-  // Never from a cached head: a device that has seen a new list must not get old details, since
-  // it would keep them until the next change.
-  const snapshot = await current(c, 0);
-  if (!snapshot) return empty();
-  const [version, set] = device(snapshot, asked.version);
-  const more = `${asciiText(version)} ${asciiList(asked.ids)}`;
-  return answer(c, snapshot, `${set}/details.json`, more, () => detailsBody(snapshot, set, version, asked.ids));
 }
 
-async function detailsBody(
-  snapshot: Snapshot,
-  set: string,
-  version: string,
-  ids: readonly string[],
-): Promise<Bytes> {
+async function detailsBody(snapshot: Snapshot, body: string): Promise<Bytes> {
+  const asked = detailsRequest(body);
+  const [version, set] = device(snapshot, asked.version);
+  const { ids } = asked;
   const index = await snapshot.document<Record<string, string>>(`${set}/details.json`);
   const found = ids.filter((id) => Object.hasOwn(index, id));
   const missing = ids.filter((id) => !Object.hasOwn(index, id));
@@ -152,11 +164,19 @@ async function detailsBody(
 
 class BadRequest extends Error {}
 
+function textOf(body: Bytes): string {
+  try {
+    return decode(body);
+  } catch {
+    throw new BadRequest("the body is no JSON");
+  }
+}
+
 /** Return the ids and the version of a request for details; throws BadRequest. */
-function detailsRequest(body: Bytes): { ids: string[]; version: string | undefined } {
+function detailsRequest(body: string): { ids: string[]; version: string | undefined } {
   let request: unknown;
   try {
-    request = JSON.parse(decode(body));
+    request = JSON.parse(body);
   } catch {
     throw new BadRequest("the body is no JSON");
   }
@@ -183,7 +203,7 @@ async function catalog(c: Ctx): Promise<Response> {
   const length = [...asked].length;
   const source = length > 0 && length <= SOURCE_ID_CHARACTERS ? asked : snapshot.head.source;
   const path = `${setOf(c, snapshot)}/catalog.json`;
-  return answer(c, snapshot, path, source, async () =>
+  return answer(c, snapshot, async () =>
     envelope(withFirst(await snapshot.answer(path), "source_id", source)),
   );
 }
@@ -192,7 +212,7 @@ async function taxonomy(c: Ctx): Promise<Response> {
   const snapshot = await current(c);
   if (!snapshot) return empty();
   const path = `${setOf(c, snapshot)}/taxonomy.json`;
-  return answer(c, snapshot, path, "", async () => envelope(await snapshot.answer(path)));
+  return answer(c, snapshot, async () => envelope(await snapshot.answer(path)));
 }
 
 async function applications(c: Ctx): Promise<Response> {
@@ -200,9 +220,9 @@ async function applications(c: Ctx): Promise<Response> {
   if (!snapshot) return empty();
   const path = `${setOf(c, snapshot)}/applications.json`;
   const size = positive(field(c, "size"));
-  if (!size) return answer(c, snapshot, path, "", async () => envelope(await snapshot.answer(path)));
+  if (!size) return answer(c, snapshot, async () => envelope(await snapshot.answer(path)));
   const page = positive(field(c, "page")) || 1;
-  return answer(c, snapshot, path, `${size} ${page}`, () => listing(snapshot, path, size, page));
+  return answer(c, snapshot, () => listing(snapshot, path, size, page));
 }
 
 async function listing(

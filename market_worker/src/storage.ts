@@ -124,8 +124,9 @@ let cached: { head: Head; etag: string; at: number } | null = null;
 
 /** Return the live head, at most `maxAge` ms old; null when nothing was published yet. */
 export async function readHead(bucket: R2Bucket, maxAge: number): Promise<Head | null> {
+  const fresh = freshHead(maxAge);
+  if (fresh) return fresh;
   const known = cached;
-  if (known && maxAge > 0 && Date.now() - known.at < maxAge) return known.head;
   const changed = known ? { onlyIf: { etagDoesNotMatch: known.etag } } : {};
   const object = await bucket.get(HEAD_KEY, changed);
   if (!object) return null;
@@ -137,6 +138,11 @@ export async function readHead(bucket: R2Bucket, maxAge: number): Promise<Head |
   const head = parse<Head>(body, HEAD_KEY);
   rememberHead(head, object.etag);
   return head;
+}
+
+/** Return the head that an isolate may use without asking, at most `maxAge` ms old, or null. */
+export function freshHead(maxAge: number): Head | null {
+  return cached && Date.now() - cached.at < maxAge ? cached.head : null;
 }
 
 /** Use a head that was just seen in the bucket. */

@@ -194,7 +194,8 @@ describe("the collector", () => {
     const { default: fresh } = await import("../src/index");
     const TOKENS = await secret({ t: { scopes: ["collect"] } });
     const init = { method: "POST", headers: { authorization: "Bearer t" } };
-    const response = await fresh.request(`${API}/collect`, init, { MARKET: bucket, TOKENS });
+    const asked = new Request(`https://market.example${API}/collect`, init);
+    const response = await fresh.fetch(asked, { MARKET: bucket, TOKENS });
     expect(response.status).toBe(500);
     expect((await said(response)).message).toContain("is damaged");
     expect(await keys()).toEqual(kept);

@@ -68,7 +68,7 @@ export function send(
   more: Partial<Env> = {},
 ): Promise<Response> {
   const bound: Env = { MARKET: bucket, HEAD_CACHE_SECONDS: "0", ...more };
-  return Promise.resolve(worker.request(target, init, bound));
+  return Promise.resolve(worker.fetch(new Request(new URL(target, "https://market.example"), init), bound));
 }
 
 export async function said(response: Response): Promise<Record<string, string>> {
