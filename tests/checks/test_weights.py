@@ -1,7 +1,7 @@
 """What a model's name says of its size, and what a chart of somebody else declares."""
 
 import pytest
-from support.check_charts import MANIFEST, find
+from support.check_charts import DEPLOYMENT, MANIFEST, find, plain_chart
 from support.foreign_charts import legacy_market_chart
 
 from olares_apps.checks.weights import least_weights
@@ -48,6 +48,62 @@ def test_weights_that_stay_in_host_memory_are_not_asked_of_the_gpu(flags: str) -
         "templates/deployment.yaml", "--parallel 1", f"--parallel 1 {flags}"
     )
     assert "gpu-need-understated" not in {item.rule for item in chart.check()}
+
+
+@pytest.mark.parametrize(("gpumem", "told"), [("4096", True), ("12000", True), ("13000", False)])
+def test_gpu_memory_set_by_hand_is_compared_with_the_weights(gpumem: str, told: bool) -> None:
+    chart = legacy_market_chart().replaced(MANIFEST, "requiredGpu: 1Gi", "requiredGpu: 20Gi")
+    chart = chart.replaced(
+        DEPLOYMENT,
+        'limits: {cpu: "16", memory: 40Gi}',
+        f'limits: {{cpu: "16", memory: 40Gi, nvidia.com/gpumem: "{gpumem}"}}',
+    )
+    found = [item for item in chart.check() if item.rule == "gpu-need-understated"]
+    if not told:
+        assert found == []
+        return
+    (finding,) = found
+    assert finding.severity.value == "warning"
+    assert (
+        f"gpumem {gpumem}MiB is below the weights of Demo-35B-A3B-UD-Q3_K_XL.gguf"
+        in finding.message
+    )
+    assert "12516MiB at least" in finding.message
+    assert finding.file == "templates/deployment.yaml"
+
+
+_FETCHING = {
+    "a server that fetches its model": (
+        'command: [/app/llama-server, -hf, "example/Demo-35B-GGUF:Q4_K_M", --port, "8080"]',
+        "17.5GB at least at 20 Mbit/s = 7000s",
+    ),
+    "a server that is given an address": (
+        "command: [/app/llama-server, --port, '8080', --model-url, "
+        "'https://huggingface.co/x/y/resolve/main/Demo-8B-Q8_0.gguf', --model, Demo-8B-Q8_0.gguf]",
+        "8.0GB at least at 20 Mbit/s = 3200s",
+    ),
+    "a script before the server": (
+        "command: [sh, -c, 'curl -fL -o /data/Demo-27B-Q4_0.gguf https://example.org/x && exec "
+        "/app/llama-server --port 8080 --model /data/Demo-27B-Q4_0.gguf']",
+        "13.5GB at least at 20 Mbit/s = 5400s",
+    ),
+}
+
+
+@pytest.mark.parametrize("how", _FETCHING)
+def test_a_download_beside_the_server_counts_against_its_probe(how: str) -> None:
+    """In a chart of somebody else, by the least that the model's name says."""
+    command, need = _FETCHING[how]
+    chart = plain_chart().replaced(
+        DEPLOYMENT,
+        'image: "docker.io/example/server:1.4.2"',
+        f"image: ghcr.io/ggml-org/llama.cpp:server-cuda-b9254\n          {command}",
+    )
+    found = find(chart.check(), "startup-probe-budget")
+    assert found.severity.value == "warning"
+    assert f"startup budget 3600s < {need}" in found.message
+    longer = chart.replaced(DEPLOYMENT, "failureThreshold: 360", "failureThreshold: 900")
+    assert "startup-probe-budget" not in {item.rule for item in longer.check()}
 
 
 def test_c102_a_disk_below_the_weights_is_told_in_a_chart_of_somebody_else() -> None:

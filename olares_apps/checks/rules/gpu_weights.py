@@ -11,7 +11,7 @@ from typing import Any, Final
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.launch import Server
 from olares_apps.checks.rule import Found, Group, RuleBook
-from olares_apps.checks.rules.gpu import declared_gpu_memory
+from olares_apps.checks.rules.gpu_memory import declared_gpu_memory
 from olares_apps.checks.weights import ALL_LAYERS, least_weights, on_gpu
 from olares_apps.engines.base import Launch
 from olares_apps.engines.files import stored_files

@@ -71,7 +71,7 @@ def _downloads(server: Server) -> bool:
     "experience of operators; kserve/kserve#5063",
 )
 def _startup(context: ChartContext) -> Iterator[Found]:
-    """With the model's size from a spec an error, with an assumed one a warning."""
+    """With the model's size from a spec an error; with one from its name, or none, a warning."""
     total = _model_bytes(context)
     for server in context.servers:
         container = server.container.data
@@ -80,15 +80,20 @@ def _startup(context: ChartContext) -> Iterator[Found]:
         if probe is None and liveness is None:
             continue
         budget = _seconds(probe if probe is not None else liveness)
-        download = -(-total // _RATE) if total and _downloads(server) else 0
-        load = load_seconds([total]) if total else _LOAD_UNKNOWN
+        weights = least_weights(server.model_names) if total is None else None
+        amount = total or (weights.least if weights else 0)
+        download = -(-amount // _RATE) if _downloads(server) else 0
+        load = load_seconds([amount]) if amount else _LOAD_UNKNOWN
+        if weights and not download:
+            load = max(load, _LOAD_UNKNOWN)
         if budget >= download + load:
             continue
         what = "startup" if probe is not None else "liveness (no startupProbe)"
-        if total and download:
-            need = f"{total / _GB:.1f}GB at {RATE_MBIT} Mbit/s = {download}s + {load}s to load"
+        told = f"{amount / _GB:.1f}GB{' at least' if weights else ''}"
+        if download:
+            need = f"{told} at {RATE_MBIT} Mbit/s = {download}s + {load}s to load"
         elif total:
-            need = f"{load}s to load {total / _GB:.1f}GB"
+            need = f"{load}s to load {told}"
         else:
             need = f"{load}s to load a model"
         container_name = server.container.name
