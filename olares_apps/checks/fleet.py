@@ -8,6 +8,7 @@ from typing import Any
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.rule import Found
 from olares_apps.checks.shape import as_list, as_text, dig
+from olares_apps.findings import Severity
 from olares_apps.spec.loader import LoadedSpec
 
 __all__ = ["Fleet", "Member", "OwnIcons"]
@@ -17,6 +18,7 @@ _FIELDS = {
     "app": (("app",), ("metadata", "name")),
     "title": (("title",), ("metadata", "title")),
     "alias": (("alias",), ("metadata",)),
+    "entrance": (("entrance", "title"), ("entrances", 0, "title")),
     "icon": (("icon",), ("metadata", "icon")),
     "categories": (("categories",), ("metadata", "categories")),
 }
@@ -33,6 +35,7 @@ class Member:
     title: str
     alias: str
     icon: str
+    entrance: str = ""
     categories: tuple[str, ...] = ()
     generation: str = ""
     spec: LoadedSpec | None = None
@@ -47,8 +50,8 @@ class Member:
         """
         spec = loaded.spec
         icon = spec.icon or f"{icons}/{spec.app}.png"
-        categories = tuple(spec.categories)
-        return cls(spec.app, spec.title, spec.alias, icon, categories, spec=loaded)
+        categories, entrance = tuple(spec.categories), spec.entrance_title
+        return cls(spec.app, spec.title, spec.alias, icon, entrance, categories, spec=loaded)
 
     @classmethod
     def of_chart(cls, chart: ChartContext) -> "Member":
@@ -61,6 +64,7 @@ class Member:
             as_text(dig(chart.manifest_data, "metadata", "title")),
             alias,
             as_text(dig(chart.manifest_data, "metadata", "icon")),
+            as_text(dig(chart.manifest_data, "entrances", 0, "title")),
             tuple(
                 as_text(name)
                 for name in as_list(dig(chart.manifest_data, "metadata", "categories"))
@@ -77,16 +81,21 @@ class Member:
             return str(self.spec.path)
         return self.chart.folder if self.chart is not None else ""
 
-    def found(self, message: str, field: str, *, hint: str) -> Found:
+    def found(
+        self, message: str, field: str, *, hint: str, severity: Severity | None = None
+    ) -> Found:
         """Return a finding about one of the fields that a member is known by."""
         in_spec, in_manifest = _FIELDS[field]
         if self.spec is not None:
-            spot = self.spec.positions.nearest(in_spec)
-            return Found(message, str(self.spec.path), spot.line, hint, app=self.app)
+            places = self.spec.positions
+            # An entrance without a title of its own has that of the app.
+            implied = field == "entrance" and places.key(in_spec) is None
+            spot = places.nearest(("title",) if implied else in_spec)
+            return Found(message, str(self.spec.path), spot.line, hint, severity, self.app)
         if self.chart is None:
-            return Found(message, hint=hint, app=self.app)
+            return Found(message, hint=hint, severity=severity, app=self.app)
         place = self.chart.in_manifest(message, *in_manifest, hint=hint)
-        return Found(message, place.file, place.line, hint, app=self.app)
+        return Found(message, place.file, place.line, hint, severity, self.app)
 
 
 @dataclass(frozen=True, slots=True)

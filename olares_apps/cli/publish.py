@@ -137,6 +137,8 @@ def _not_updated(failed: "Mapping[str, str]") -> str:
 
 def _print_text(url: str, report: "WorkflowReport") -> None:
     changed = [app for app in report.apps if app.action != "unchanged"]
+    if not report.changed and not report.apps:
+        return
     if not report.changed:
         click.echo(f"nothing changed: {len(report.apps)} apps are published as they are ({url})")
         return

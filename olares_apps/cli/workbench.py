@@ -85,14 +85,19 @@ class Workbench:
     def sort_out(
         self, names: Sequence[str], *, hardware: str | None = None
     ) -> tuple[list[LoadedSpec], list[Refused]]:
-        """Return the specs that :meth:`select` would give, and those that it would refuse.
+        """Return the specs that checks can look at, and the others with what is wrong.
 
-        Raises UnknownName.
+        Specs that clash with another one are among the first: the rules of fleets name that, and
+        the rest of them is looked at too. Raises UnknownName.
         """
         if hardware is not None:
             load_profile(hardware)
         specs, broken = self.workspace.sort_out(names)
-        refused = [self.refused(name, error) for name, error in broken.items()]
+        clashing = self.workspace.clashing
+        specs = [*specs, *(clashing[name] for name in broken if name in clashing)]
+        refused = [
+            self.refused(name, error) for name, error in broken.items() if name not in clashing
+        ]
         ready = []
         for loaded in specs:
             try:

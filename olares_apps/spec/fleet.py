@@ -9,7 +9,7 @@ from olares_apps.errors import Problem, SpecError
 from olares_apps.spec.loader import LoadedSpec
 from olares_apps.spec.models import AppSpec
 
-__all__ = ["fleet_problems"]
+__all__ = ["fleet_problems", "shared_files"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,13 +61,16 @@ def fleet_problems(specs: Iterable[LoadedSpec]) -> dict[str, SpecError]:
             problem = _problem(rule, group)
             for loaded in group:
                 found[loaded.name].append(problem)
-    for name, problem in _shared_files(fleet):
-        found[name].append(problem)
+    for first, second, problem in shared_files(fleet):
+        found[first.name].append(problem)
+        found[second.name].append(problem)
     return {name: SpecError(problems) for name, problems in sorted(found.items())}
 
 
-def _shared_files(fleet: Sequence[LoadedSpec]) -> Iterator[tuple[str, Problem]]:
-    """Yield what two apps would store under one name in the folder that all apps share.
+def shared_files(
+    fleet: Iterable[LoadedSpec],
+) -> Iterator[tuple[LoadedSpec, LoadedSpec, Problem]]:
+    """Yield two apps and what they would store under one name in the folder that all share.
 
     Repository and revision are part of the place, so only another stored name can do that.
     """
@@ -90,7 +93,7 @@ def _shared_files(fleet: Sequence[LoadedSpec]) -> Iterator[tuple[str, Problem]]:
                 value=place[2],
                 hint="give it another name",
             )
-            yield from ((spec.name, problem) for spec in (first, loaded))
+            yield first, loaded, problem
 
 
 def _groups(rule: _Unique, fleet: Sequence[LoadedSpec]) -> Iterator[list[LoadedSpec]]:

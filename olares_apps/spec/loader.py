@@ -98,10 +98,17 @@ def load_spec(
     except ValidationError as error:
         raise SpecError(problems_of(error, data, positions, path, model)) from None
     loaded = LoadedSpec(spec, path, text, positions)
+    problems: list[Problem] = []
     if facts:
-        _check_placeholders(loaded, _facts_of(loaded, facts))
+        try:
+            _check_placeholders(loaded, _facts_of(loaded, facts))
+        except SpecError as error:
+            problems += error.problems
     if spec.variants or spec.settings:
-        _check_changes(loaded, data, facts)
+        # A text that is wrong here is wrong on every profile: once is enough.
+        problems += _changes_problems(loaded, data, None if problems else facts)
+    if problems:
+        raise SpecError(list(dict.fromkeys(problems)))
     return loaded
 
 
@@ -165,8 +172,10 @@ def _changed(
     return changed
 
 
-def _check_changes(loaded: LoadedSpec, data: Mapping[str, Any], facts: Facts | None) -> None:
-    """Check what the spec can become: its variants, and the ends of what owners may set."""
+def _changes_problems(
+    loaded: LoadedSpec, data: Mapping[str, Any], facts: Facts | None
+) -> list[Problem]:
+    """Return what is wrong with what the spec can become: variants, and what owners may set."""
     problems: list[Problem] = []
     for profile in loaded.spec.variants:
         try:
@@ -186,8 +195,7 @@ def _check_changes(loaded: LoadedSpec, data: Mapping[str, Any], facts: Facts | N
                 _changed(loaded, changed, places, None)
             except SpecError as error:
                 problems += error.problems
-    if problems:
-        raise SpecError(list(dict.fromkeys(problems)))
+    return problems
 
 
 def free_texts(spec: AppSpec[Any]) -> Iterator[tuple[str, str]]:

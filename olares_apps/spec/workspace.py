@@ -31,8 +31,8 @@ class Workspace:
 
     ``specs`` holds the usable specs by name, in alphabetical order. ``broken`` holds the
     errors of the others by name: files that cannot be loaded, and specs that clash with
-    another one. ``apps`` maps app names, also those of broken specs as far as they can be
-    read, to spec names.
+    another one. The latter are in ``clashing`` as well: each for itself is sound. ``apps`` maps
+    app names, also those of broken specs as far as they can be read, to spec names.
     """
 
     root: Path
@@ -40,6 +40,7 @@ class Workspace:
     specs: Mapping[str, LoadedSpec]
     broken: Mapping[str, SpecError]
     apps: Mapping[str, str]
+    clashing: Mapping[str, LoadedSpec]
 
     @property
     def problems(self) -> tuple[Problem, ...]:
@@ -168,10 +169,11 @@ def load_workspace(
             app = _app_in(file)
             if app:
                 apps.setdefault(app, file.stem)
-    for name, clash in fleet_problems(specs.values()).items():
-        broken[name] = clash
-        del specs[name]
-    return Workspace(root, config, specs, dict(sorted(broken.items())), apps)
+    clashes = fleet_problems(specs.values())
+    clashing = {name: specs.pop(name) for name in clashes}
+    return Workspace(
+        root, config, specs, dict(sorted({**broken, **clashes}.items())), apps, clashing
+    )
 
 
 def _app_in(file: Path) -> str | None:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 from support.mutation import png
+from support.specs import spec_text
 from support.workspaces import DEMO, SECOND, SECOND_SPEC, build_workspace, good, olapps
 
 SPEC = "apps/demo.yaml"
@@ -201,3 +202,35 @@ def test_a_locale_that_says_less_or_more_is_a_warning(
         assert message in str(item["message"])
         assert (item["severity"], item["file"]) == ("warning", SPEC)
         assert line(root, item["line"]).startswith("zh-CN:")
+
+
+SHARED = {
+    "alias": (("alias: demo-second", "alias: demo-qwen"), "fleet-alias"),
+    "title": (("title: Demo Second", "title: DEMO QWEN ONE"), "fleet-title"),
+    "app": ((f"app: {SECOND}", f"app: {DEMO}"), "fleet-app-name"),
+    "entrance title": (
+        ("alias: demo-second", "alias: demo-second\nentrance: {title: Demo Qwen One}"),
+        "fleet-entrance-title",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", SHARED)
+def test_what_two_specs_share_is_told_once_and_hides_nothing_else(
+    what: str, tmp_path: Path
+) -> None:
+    change, rule = SHARED[what]
+    second = spec_text(
+        change, ("ctx: 32768", "ctx: 32768\n  extra_args: [--no-such-flag]"), base=SECOND_SPEC
+    )
+    root = build_workspace(tmp_path / "ws", files={"apps/second.yaml": second})
+    found = olapps("check", "--all", "--no-tools", "--output", "json", cwd=root)
+    assert found.code == 1
+    rules = [item["rule"] for item in found.json["findings"] if item["severity"] == "error"]
+    assert sorted(rules) == sorted([rule, "flag-unknown"])
+    (told,) = [item for item in found.json["findings"] if item["rule"] == rule]
+    assert told["file"] == "apps/second.yaml"
+    for command in (("render", "--all"), ("publish",)):
+        refused = olapps(*command, cwd=root)
+        assert refused.code == 1
+        assert "is also that of apps/demo.yaml" in refused.err

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from support.specs import CONFIG, MINIMAL, build_file_tree, spec_text
 
+from olares_apps.cli.workbench import all_facts
 from olares_apps.engines.registry import spec_model
 from olares_apps.errors import SpecError, UnknownName, WorkspaceError
 from olares_apps.generations import GENERATIONS
@@ -79,6 +80,20 @@ def test_a_broken_spec_hides_no_other(tmp_path: Path) -> None:
     with pytest.raises(SpecError) as caught:
         loaded.select()
     assert caught.value.problems == loaded.problems
+
+
+def test_faults_of_texts_and_of_variants_are_told_together(tmp_path: Path) -> None:
+    variants = "variants:\n  rtx-4090: {set: {engine.ctx: many}}\nengine:\n"
+    broken = spec(
+        "bad", ("engine:\n", variants), ("A demo", "A demo of {{ nothing }} and {{ nobody }}")
+    )
+    workspace(tmp_path, {"apps/bad.yaml": broken})
+    loaded = load_workspace(tmp_path, model=spec_model(), facts=all_facts)
+    told = [problem.message for problem in loaded.problems]
+    assert [text for text in told if "{{ nothing }}" in text]
+    assert [text for text in told if "{{ nobody }}" in text]
+    assert [text for text in told if text.startswith("on rtx-4090: ")]
+    assert len(told) == 3
 
 
 def test_a_broken_spec_answers_to_its_app_name_too(tmp_path: Path) -> None:

@@ -22,6 +22,7 @@ NOT_BY_MUTATION: Final[dict[str, str]] = {
             "chart-without-spec",
             "fleet-alias",
             "fleet-app-name",
+            "fleet-entrance-title",
             "fleet-icon",
             "fleet-title",
             "icon-missing",

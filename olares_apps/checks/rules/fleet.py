@@ -12,6 +12,8 @@ from olares_apps.checks.fleet import Fleet, Member
 from olares_apps.checks.launch import Server
 from olares_apps.checks.rule import Found, Group, RuleBook
 from olares_apps.checks.shape import as_text, dig
+from olares_apps.findings import Severity
+from olares_apps.spec.fleet import shared_files
 from olares_apps.spec.types import app_id
 
 __all__ = ["rules"]
@@ -75,6 +77,25 @@ def _titles(fleet: Fleet) -> Iterator[Found]:
             "title",
             hint="give each its own title",
         )
+
+
+@rules.warning(
+    "fleet-entrance-title",
+    "Two icons of one name stand beside each other on the device's desktop.",
+    "public markets",
+)
+def _entrances(fleet: Fleet) -> Iterator[Found]:
+    """Of a spec an error, which keeps it from being rendered; same titles are told by their own."""
+    titles = {member.app: member.title.strip().casefold() for member in fleet.apps}
+    named = [(member, member.entrance.strip().casefold()) for member in fleet.apps]
+    for _, first, member in fleet.repeated(named):
+        if titles[first.app] != titles[member.app]:
+            yield member.found(
+                f"the entrances of {first.app} and {member.app} are both '{member.entrance}'",
+                "entrance",
+                hint="set entrance.title" if member.spec else "give each its own title",
+                severity=Severity.ERROR if member.spec else None,
+            )
 
 
 @rules.error(
@@ -201,6 +222,11 @@ def _stem(url: str) -> str:
     "public charts: an MTP build and a plain build share a file name",
 )
 def _paths(fleet: Fleet) -> Iterator[Found]:
+    owners = {member.spec.name: member for member in fleet.members if member.spec}
+    for _, later, problem in shared_files(m.spec for m in fleet.members if m.spec):
+        place = str(problem.file or "")
+        hint = problem.hint or ""
+        yield Found(problem.message, place, problem.line, hint, app=owners[later.name].app)
     first: dict[str, tuple[Member, frozenset[str]]] = {}
     for member in fleet.apps:
         if member.chart is None or not member.chart.renders:
