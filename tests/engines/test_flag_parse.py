@@ -148,6 +148,14 @@ def test_every_fault_of_a_list_is_reported_in_order():
         (["--batch-size", "512", "--ubatch-size", "2048"], "ubatch-above-batch"),
         (["--ubatch-size", "4096"], "ubatch-above-batch"),
         (["--cache-type-k", "iq4_nl"], "cache-type-without-cuda-kernel"),
+        (["--ctx-size", "-5"], "number-refused"),
+        (["--batch-size", "0"], "number-refused"),
+        (["--batch-size", "-1", "--ubatch-size", "512"], "number-refused"),
+        (
+            ["--spec-type", "draft-mtp", "--spec-draft-n-max", "3", "--spec-draft-n-min", "4"],
+            "draft-depth-reversed",
+        ),
+        (["--special"], "control-tokens-shown"),
     ],
 )
 def test_options_that_do_not_go_together_are_found_once(argv, rule):

@@ -4,7 +4,13 @@ import pytest
 from support.gguf_files import TINY_DENSE, TINY_MOE, servable_source, write_sparse_model
 from support.llama_server import Server, server_params, start
 
-from olares_apps.engines.flags import check_argv, known_builds, load_build
+from olares_apps.engines.flags import (
+    check_argv,
+    check_conflicts,
+    known_builds,
+    load_build,
+    parse_argv,
+)
 from olares_apps.fit.behaviours import behaviour_of
 from olares_apps.fit.gguf_facts import facts_of
 from olares_apps.fit.gguf_header import read_header
@@ -103,4 +109,29 @@ def test_the_flag_table_agrees_with_the_build(server: Server, arguments, tmp_pat
     started = start_with(server, tmp_path, TINY_MOE, "full", *arguments)
     problems = check_argv(arguments, load_build("llamacpp", server.build))
     refused = [problem for problem in problems if problem.kind != "deprecated"]
+    assert bool(refused) is (started.status is not None), "\n".join(started.lines[-4:])
+
+
+# Numbers that end the server, and their neighbours that do not.
+NUMBERS = [
+    ["--parallel", "0"],
+    ["--parallel", "-3"],
+    ["--ctx-size", "-5"],
+    ["--ctx-size", "0"],
+    ["--batch-size", "0"],
+    ["--batch-size", "32"],
+    ["--ubatch-size", "0"],
+    ["--threads", "0"],
+]
+
+
+@servers
+@pytest.mark.parametrize("arguments", NUMBERS, ids=lambda words: "-".join(words).lstrip("-"))
+def test_numbers_that_end_the_server_are_refused(server: Server, arguments, tmp_path):
+    if server.build not in known_builds("llamacpp"):
+        pytest.skip(f"there is no flag table of {server.build}")
+    started = start_with(server, tmp_path, TINY_DENSE, "full", *arguments)
+    table = load_build("llamacpp", server.build)
+    found = check_conflicts(parse_argv(arguments, table), table)
+    refused = [problem for problem in found if problem.rule == "number-refused"]
     assert bool(refused) is (started.status is not None), "\n".join(started.lines[-4:])

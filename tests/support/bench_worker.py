@@ -136,6 +136,17 @@ def routes(old: Mapping[str, Any]) -> dict[str, tuple[str, str, str]]:
     }
 
 
+# What a Worker of the old kind does not have.
+NEW_ONLY = {
+    f"v2 {name}": ("GET", f"/api/v2/{name}?version={VERSION}", "")
+    for name in ("catalog", "taxonomy", "applications")
+}
+
+
+def _three(texts: Sequence[str]) -> list[str]:
+    return [*texts, *["-"] * (3 - len(texts))]
+
+
 @contextmanager
 def started(bundle: Path, state: Path, around: str | None = None) -> Iterator[tuple[Worker, float]]:
     """Run a Worker; yield it and the seconds until it answered."""
@@ -250,13 +261,13 @@ def one_size(work: Path, bundle: Path, apps: int, floor: Figures) -> str:
         started(bundle, work / "alone", "bench/remembered.js") as (alone, _),
         started(old_bundle, work / "old") as (other, _),
     ):
-        for name, asked in routes(old).items():
-            ours, without, theirs = measure([new, alone, other], *asked)
-            rates = " | ".join(f"{each.rate:.0f}" for each in (ours, without, theirs))
-            cpus = " | ".join(
-                f"{max(each.cpu - floor.cpu, 0):.2f}" for each in (ours, without, theirs)
-            )
-            print(f"| {apps} | {name} | {rates} | {cpus} |", flush=True)
+        for name, asked in {**routes(old), **NEW_ONLY}.items():
+            both = [new, alone] if name in NEW_ONLY else [new, alone, other]
+            figures = measure(both, *asked)
+            rates = [f"{each.rate:.0f}" for each in figures]
+            cpus = [f"{max(each.cpu - floor.cpu, 0):.2f}" for each in figures]
+            row = [str(apps), name, *_three(rates), *_three(cpus)]
+            print(f"| {' | '.join(row)} |", flush=True)
     whole = old_bundle.read_bytes()
     return "\n".join(
         f"| {apps} | {kind} | {start:.2f} | {len(data) / 1024:.0f} "

@@ -140,6 +140,14 @@ MUTATIONS: Final[dict[str, Mutation]] = {
             '            - "--ubatch-size"\n            - "2048"\n',
         ),
     ),
+    "number-refused": Mutation(
+        flagship,
+        arguments("--ctx-size", "-5"),
+        also=frozenset({"flag-repeated"}),
+        why="the flagship states a context already",
+    ),
+    "draft-depth-reversed": Mutation(flagship, arguments("--spec-draft-n-min", "9")),
+    "control-tokens-shown": Mutation(flagship, arguments("--special")),
     "thinking-set-twice": Mutation(flagship, arguments("--reasoning", "off")),
     "loading-set-twice": Mutation(
         lambda: flagship({"engine.image": f"{STOCK}-b10405"}),

@@ -57,6 +57,17 @@ MUTATIONS: Final[dict[str, Mutation]] = {
             (MANIFEST, "requiredDisk: 1Gi", "requiredDisk: 8Gi"),
         ),
     ),
+    "gpu-memory-limit": Mutation(
+        flagship,
+        swap(
+            DEPLOYMENT,
+            "          envFrom:\n",
+            "          env:\n            - {name: CUDA_DEVICE_MEMORY_LIMIT_0, value: 30000m}\n"
+            "          envFrom:\n",
+        ),
+    ),
+    "listens-on-loopback": Mutation(flagship, swap(DEPLOYMENT, "0.0.0.0", "127.0.0.1")),
+    "start-installs": Mutation(flagship, bash("pip install vllm\n" + SERVE)),
     "gpu-count": Mutation(vllm_chart, vllm_arguments("--tensor-parallel-size", "2")),
     "gpu-annotation": Mutation(
         flagship, drop(DEPLOYMENT, "applications.app.bytetrade.io/gpu-inject")
@@ -145,7 +156,10 @@ MUTATIONS: Final[dict[str, Mutation]] = {
         swap(CONFIG, "\ndata:\n", '\ndata:\n  X: "https://huggingface.co/a/b/blob/main/x.gguf"\n'),
     ),
     "download-script": Mutation(
-        flagship, bash(f'curl -fL "https://x.example/$MODEL_FILE" -o /opt/a.gguf\n{SERVE}')
+        flagship,
+        bash(f'curl -fL "https://x.example/$MODEL_FILE" -o /opt/a.gguf\n{SERVE}'),
+        also=frozenset({"startup-probe-budget"}),
+        why="a download beside the server counts against its probe",
     ),
     # Texts
     "text-context": Mutation(flagship, swap(MANIFEST, "with 262K context", "with 64K context")),

@@ -1,5 +1,6 @@
 """GPU memory: that the declared amount is the needed one, and that the card has it."""
 
+import re
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -21,6 +22,8 @@ _GIB: Final = 2**30
 _GB: Final = 10**9
 # A device keeps a part of the card for itself; a requirement above this share is refused.
 _HEADROOM: Final = 0.97
+_GATES: Final = ("CUDA_DEVICE_MEMORY_LIMIT_0", "CUDA_DEVICE_MEMORY_LIMIT")
+_GATE_UNITS: Final = {"g": 2**30, "m": 2**20, "k": 2**10, "": 1}
 
 
 def declared_gpu_memory(context: ChartContext) -> list[tuple[tuple[str | int, ...], int, str]]:
@@ -97,6 +100,49 @@ def _gpumem(context: ChartContext) -> Iterator[tuple[Workload, str, int]]:
 
 _WHOLE_NEED: Final = "write what the server takes: weights, KV cache, buffers"
 _ESTIMATED: Final = "estimated from the model's header"
+
+
+@rules.warning(
+    "gpu-memory-limit",
+    "A memory gate above the card never closes, one below the need stops the server.",
+    "public charts: 30000m on a card of 24463 MiB; Project-HAMi/HAMi-core",
+)
+def _gate(context: ChartContext) -> Iterator[Found]:
+    """Without a profile the card is what the manifest limits the app to."""
+    profile, declared = context.profile, declared_gpu_memory(context)
+    limits = [
+        size(dig(context.manifest, *path[:-1], path[-1].replace("required", "limited")))
+        for path, _, _ in declared
+        if isinstance(path[-1], str)
+    ]
+    known = [limit for limit in limits if limit is not None]
+    most = profile.reported_bytes if profile else max(known, default=None)
+    least = max((amount for _, amount, _ in declared), default=0)
+    for server in context.servers:
+        name = next((name for name in _GATES if name in server.variables), "")
+        gate = _gate_bytes(server.variables.get(name, ""))
+        if gate is None:
+            continue
+        if most is not None and gate > most:
+            above = f"the card's {most // _MIB} MiB" if profile else f"the limit {_gib(most)}GiB"
+            said, hint = f"is above {above}: the gate never closes", "leave it out, or lower it"
+        elif 0 < gate < least:
+            said = f"is below the required GPU memory {_gib(least)}GiB: allocations fail"
+            hint = f"write {-(-least // _MIB)}m or more, or leave it out"
+        else:
+            continue
+        yield context.in_object(
+            server.workload.item,
+            f"container {server.container.name}: {name} {server.variables[name]} {said}",
+            name,
+            hint=hint,
+        )
+
+
+def _gate_bytes(text: str) -> int | None:
+    """Return the bytes of a limit as HAMi reads it: a number with g, m, k or no unit."""
+    found = re.fullmatch(r"(\d{1,15})([gmk]?)", text.strip().lower())
+    return int(found[1]) * _GATE_UNITS[found[2]] if found else None
 
 
 @rules.error(

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 
 from olares_apps.engines.flags.check import check_parsed
 from olares_apps.engines.flags.llamacpp_rules import LLAMACPP_RULES
+from olares_apps.engines.flags.llamacpp_values import LLAMACPP_VALUES
 from olares_apps.engines.flags.model import FlagTable
 from olares_apps.engines.flags.parse import ParsedArgs, parse_argv
 from olares_apps.engines.flags.problems import FlagProblem
@@ -12,7 +13,9 @@ from olares_apps.engines.flags.vllm_rules import VLLM_RULES, quantization_proble
 
 __all__ = ["FLAG_RULES", "check_conflicts", "check_launch", "check_quantization"]
 
-FLAG_RULES: Mapping[str, FlagRule] = {rule.id: rule for rule in (*LLAMACPP_RULES, *VLLM_RULES)}
+FLAG_RULES: Mapping[str, FlagRule] = {
+    rule.id: rule for rule in (*LLAMACPP_RULES, *LLAMACPP_VALUES, *VLLM_RULES)
+}
 
 
 def check_conflicts(
