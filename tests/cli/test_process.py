@@ -47,6 +47,23 @@ def test_version_is_the_package_version(tmp_path):
     assert process("--version", cwd=tmp_path).stdout == f"olapps, version {__version__}\n"
 
 
+def test_the_package_runs_as_a_module_like_the_command(root, tmp_path):
+    for words, where in ((["--version"], root), (["list"], root), (["show", "none"], tmp_path)):
+        ours = subprocess.run(
+            [sys.executable, "-m", "olares_apps", *words],
+            capture_output=True,
+            text=True,
+            cwd=where,
+            check=False,
+        )
+        command = process(*words, cwd=where)
+        assert (ours.returncode, ours.stdout, ours.stderr) == (
+            command.returncode,
+            command.stdout,
+            command.stderr,
+        )
+
+
 def test_help_lists_every_command(tmp_path):
     text = process("--help", cwd=tmp_path).stdout
     for command in ("init", "list", "show", "schema", "render", "pack", "publish", "market"):

@@ -30,7 +30,14 @@ _KEYS: Final = (
     ("spec", "upgradeDescription"),
 )
 _TRANSLATED: Final = frozenset(("metadata", "spec", "entrances"))
-_MARKDOWN: Final = re.compile(r"\[[^\]\n]{0,500}\]\((?P<target>[^)\n]{0,2000})(?P<end>\)?)")
+_MARKDOWN: Final = re.compile(
+    r"(?P<image>!?)\[(?P<text>[^\]\n]{0,500})\]\((?P<target>[^)\n]{0,2000})(?P<end>\)?)"
+)
+_AROUND_IMAGE: Final = re.compile(r"(?<=\))\]\(\s{0,9}(?:<\s{0,9}>)?\s{0,9}\)")
+"""The end of a link around a picture, without an address."""
+_CODE: Final = re.compile(
+    r"```.{0,9000}?```|~~~.{0,9000}?~~~|(?P<tick>`{1,2})(?!`)[^\n]{1,500}?(?P=tick)", re.DOTALL
+)
 _BARE: Final = re.compile(r"(?<![\w(\"'<=])h?tt?ps?:/{1,3}[^\s)\]>\"'`]*")
 _SECTION: Final = re.compile(r"^[\W_]*v?(\d+\.\d+\.\d+)\b", re.MULTILINE)
 
@@ -228,15 +235,21 @@ def _addresses(context: ChartContext) -> Iterator[Found]:
 
 
 def _link_faults(text: str) -> Iterator[tuple[str, str]]:
-    """Yield piece and fault of every link that is not one."""
-    for found in _MARKDOWN.finditer(text):
-        target = found["target"].strip().split(" ")[0].strip("<>")
+    """Yield piece and fault of every link that is not one; code holds none."""
+    prose = _CODE.sub(lambda code: "x" * len(code[0]), text)
+    for found in _MARKDOWN.finditer(prose):
+        piece = text[found.start() : found.end()]
+        target = found["target"].strip().split(" ")[0].strip("<>").strip()
         if not found["end"]:
-            yield found[0][:60], f"the link {shown(found[0][:60])} is not closed"
+            yield piece[:60], f"the link {shown(piece[:60])} is not closed"
         elif not target:
-            yield found[0], f"the link {shown(found[0])} has no address"
+            yield piece, f"the link {shown(piece)} has no address"
         elif not target.startswith(("#", "mailto:")) and not is_web_address(target):
-            yield found[0], f"the link {shown(target)} is no absolute address"
+            yield piece, f"the link {shown(target)} is no absolute address"
+        elif not found["text"].strip() and not found["image"]:
+            yield piece, f"the link {shown(piece)} has no text to click"
+    for found in _AROUND_IMAGE.finditer(prose):
+        yield found[0], "the link around a picture has no address"
     for found in _BARE.finditer(text):
         written = found[0].rstrip(".,;:!?*_")
         if not _is_good(written):
