@@ -1,13 +1,16 @@
-"""The least that a model's weights take, told from its name, for charts that say no more."""
+"""What a model's weights take: as the spec says, else the least that their name tells."""
 
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from olares_apps.checks.launch import Server
 
-__all__ = ["ALL_LAYERS", "Weights", "least_weights", "on_gpu"]
+if TYPE_CHECKING:
+    from olares_apps.checks.context import ChartContext
+
+__all__ = ["ALL_LAYERS", "Weights", "least_weights", "model_bytes", "on_gpu"]
 
 # Parameters in billions; A3B and E4B are active or effective ones, 8x7B a product: not these.
 _PARAMETERS: Final = re.compile(r"(?<![A-Za-z0-9.])(\d{1,4}(?:\.\d{1,2})?)[Bb](?![A-Za-z0-9])")
@@ -57,6 +60,15 @@ def least_weights(names: Iterable[str]) -> Weights | None:
         if best is None or least > best.least:
             best = Weights(least, last)
     return best
+
+
+def model_bytes(context: "ChartContext") -> int | None:
+    """Return the size of all model files of the spec in bytes, None when unknown."""
+    if context.spec is None:
+        return None
+    files = context.spec.spec.model.files
+    sizes = [file.size or round((file.size_gb or 0) * 10**9) for file in files]
+    return sum(sizes) if sizes and all(sizes) else None
 
 
 def on_gpu(server: Server) -> bool:

@@ -8,9 +8,9 @@ from typing import Any, Final
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.launch import Server, scripts
 from olares_apps.checks.rule import Found, Group, RuleBook
-from olares_apps.checks.shape import as_text, dig, size
+from olares_apps.checks.shape import dig, size
 from olares_apps.checks.shell import shell_defaults
-from olares_apps.checks.weights import least_weights
+from olares_apps.checks.weights import least_weights, model_bytes
 from olares_apps.checks.workloads import Container, Workload, of_kind
 from olares_apps.engines.base import load_seconds
 from olares_apps.findings import Severity
@@ -33,15 +33,6 @@ _DOWNLOADS: Final = re.compile(
     re.MULTILINE,
 )
 _FETCHES_ITSELF: Final = re.compile(r"(?:^|\s)(?:-hf|--hf-repo|-hfr|--model-url|-mu)(?:\s|$)")
-
-
-def _model_bytes(context: ChartContext) -> int | None:
-    """Return the size of all model files of the spec in bytes, None when unknown."""
-    if context.spec is None:
-        return None
-    files = context.spec.spec.model.files
-    sizes = [file.size or round((file.size_gb or 0) * _GB) for file in files]
-    return sum(sizes) if sizes and all(sizes) else None
 
 
 def _seconds(probe: Any) -> int:
@@ -72,7 +63,7 @@ def _downloads(server: Server) -> bool:
 )
 def _startup(context: ChartContext) -> Iterator[Found]:
     """With the model's size from a spec an error; with one from its name, or none, a warning."""
-    total = _model_bytes(context)
+    total = model_bytes(context)
     for server in context.servers:
         container = server.container.data
         probe = container.get("startupProbe")
@@ -110,52 +101,6 @@ def _startup(context: ChartContext) -> Iterator[Found]:
             ),
             severity=None if total else Severity.WARNING,
         )
-
-
-@rules.warning(
-    "memory-limit-below-model",
-    "Without mmap, and with a prompt cache, host memory holds what the limit does not allow.",
-    "aamsellem/olares-one-market#10",
-)
-def _memory(context: ChartContext) -> Iterator[Found]:
-    total = _model_bytes(context)
-    for server in context.servers:
-        limit = size(server.container.resource("limits", "memory"))
-        request = size(server.container.resource("requests", "memory"))
-        flags = set(server.argv)
-        locked = "--mlock" in flags or server.value("--load-mode") in ("mlock", "mmap+mlock")
-        if limit is None:
-            continue
-        if total and limit < total and server.engine == "llamacpp":
-            yield context.in_object(
-                server.workload.item,
-                f"limits.memory {server.container.resource('limits', 'memory')} of container "
-                f"{server.container.name} is below the model files, {total / _GB:.1f} GB"
-                + (" (mmap off)" if "--no-mmap" in flags else " (page cache counts)"),
-                "memory:",
-                as_text(server.container.resource("limits", "memory")),
-                hint=f"write {-(-total // _GIB) + 4}Gi or more",
-                field=("resources", "memory_limit"),
-            )
-        if total and locked and request is not None and request < total:
-            yield context.in_object(
-                server.workload.item,
-                f"the model ({total / _GB:.1f} GB) is locked into memory, requests.memory is only "
-                f"{server.container.resource('requests', 'memory')}",
-                hint=f"request {-(-total // _GIB) + 1}Gi, or drop --mlock",
-                below=(f"name: {server.container.name}", "requests:", "memory:"),
-                field=("resources", "memory"),
-            )
-        cache = server.number("--cache-ram")
-        if cache is not None and limit < cache * 2**20 + 2 * _GIB:
-            yield context.in_object(
-                server.workload.item,
-                f"the prompt cache may take {cache} MiB, limits.memory is "
-                f"{server.container.resource('limits', 'memory')}",
-                "cache-ram",
-                hint="raise the limit or lower --cache-ram",
-                field=context.field_of_flag(server, "--cache-ram"),
-            )
 
 
 @rules.error(
