@@ -336,9 +336,20 @@ def test_a_contradiction_names_the_line_of_the_spec() -> None:
     assert "UD-Q4_K_XL" in loaded.text.splitlines()[found.line - 1]
 
 
-def test_without_a_table_problems_are_information() -> None:
-    chart = flagship({"engine.image": "docker.io/aamsellem/llama-cpp-mtp:master-0000001"})
+@pytest.mark.parametrize(
+    ("image", "why"),
+    [
+        ("docker.io/aamsellem/llama-cpp-mtp:master-0000001", "the image names no build"),
+        (f"docker.io/aamsellem/llama-cpp-mtp@sha256:{'5' * 64}", "the image names no build"),
+        ("docker.io/aamsellem/llama-cpp-mtp:latest", "the image moves with its tag"),
+        ("ghcr.io/ggml-org/llama.cpp:server-cuda", "the image moves with its tag"),
+        ("docker.io/aamsellem/llama-cpp-mtp", "the image moves with its tag"),
+        ("ghcr.io/ggml-org/llama.cpp:server-cuda-b11500", "build b11500 has no table"),
+    ],
+)
+def test_without_a_table_problems_are_information_and_say_why(image: str, why: str) -> None:
+    chart = everywhere(IMAGE, image)(flagship())
     findings = arguments("--fused-gdn", "1")(chart).check()
     (found,) = [f for f in findings if f.rule == "flag-unknown"]
     assert found.severity is Severity.INFO
-    assert "by the table of" in found.message
+    assert f"(by the table of b11434, as information: {why})" in found.message

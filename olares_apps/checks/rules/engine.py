@@ -12,7 +12,7 @@ from olares_apps.checks.context import ChartContext
 from olares_apps.checks.images import parse_image, tag_fault
 from olares_apps.checks.launch import Server
 from olares_apps.checks.rule import Found, Group, RuleBook
-from olares_apps.engines.flags import FLAG_RULES, FlagProblem, ProblemKind, builds_with
+from olares_apps.engines.flags import FLAG_RULES, FlagProblem, ProblemKind, TableMatch, builds_with
 from olares_apps.findings import Severity
 
 __all__ = ["rules"]
@@ -50,7 +50,7 @@ def _reporter(name: str) -> Callable[[ChartContext], Iterator[Found]]:
 
 def _found(context: ChartContext, server: Server, problem: FlagProblem) -> Found:
     match = server.table
-    nearest = "" if match is None or match.exact else f" (by the table of {match.nearest})"
+    nearest = "" if match is None or match.exact else _why_nearest(match, server)
     severity = Severity.INFO if nearest else problem.severity
     pieces = [piece for piece in (problem.flag,) if piece]
     name = problem.flag.partition("=")[0]
@@ -64,6 +64,18 @@ def _found(context: ChartContext, server: Server, problem: FlagProblem) -> Found
         field=context.field_of_flag(server, problem.flag, name, value=value),
         severity=severity,
     )
+
+
+def _why_nearest(match: TableMatch, server: Server) -> str:
+    """Return which table was used, and why what it says is no more than information."""
+    if match.build == match.nearest:
+        why = f"the image is not known to be exactly {match.build}"
+    elif match.build is not None:
+        why = f"build {match.build} has no table"
+    else:
+        is_moving = _is_told_of(server.container.image)
+        why = "the image moves with its tag" if is_moving else "the image names no build"
+    return f" (by the table of {match.nearest}, as information: {why})"
 
 
 _HINTS: Final = {
