@@ -1,7 +1,7 @@
 # Two commands do everything: `make demo` and `make test`. Each sets up what it needs first.
 PYTHON ?= python3
 BIN := .venv/bin
-PYTEST ?= $(BIN)/python -m pytest -n auto -q
+PYTEST ?= $(BIN)/python -m pytest -n auto --dist worksteal -q
 PROOFS := $(addprefix tests/market/test_,concurrency.py interleavings.py crashes.py gc.py) \
 	$(addprefix tests/worker/test_,crowd.py kills.py publish.py)
 
