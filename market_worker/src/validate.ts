@@ -72,7 +72,8 @@ export async function examine(
     problems.length === 0
       ? await checkParts(bucket, wanted.revision, base?.revision ?? null, fence, parts, changes, problems)
       : 0;
-  const changesMarket = live !== null && !(same(next.source, live.source) && !drawnAnew);
+  // The first revision says what the market is called, and for whom it is.
+  const changesMarket = !live || drawnAnew || !same(next.source, live.source);
   const found = { changed, ...changes, changesMarket, revision: next, checked, parts: parts.length };
   return { ...verdict(problems, 422), ...found };
 }

@@ -384,6 +384,9 @@ def test_a_token_does_what_its_scopes_and_prefixes_say(bundle: Path, tmp_path: P
             return worker.store(index=token)
 
         made = hands()
+        bravo = build_candidate("demobravo")
+        with pytest.raises(MarketError, match="may not change the market's name or generations"):
+            publish(store(BRAVO_ONLY), [bravo], publisher="t", hands=made)
         publish(store(PUBLISH_ONLY), FIRST, publisher="t", hands=made)
         with pytest.raises(MarketError, match="may not change demoalpha") as raised:
             publish(store(BRAVO_ONLY), [UPDATE], publisher="t", hands=made)
