@@ -270,8 +270,11 @@ def _chart_struct(metadata: Mapping[str, Any], *, is_root: bool) -> Struct:
     fields: dict[str, Any] = {
         name: known.get(name) or default for name, default in _METADATA_DEFAULTS.items()
     }
-    fields |= {name: list(known.get(name) or ()) for name in _METADATA_LISTS}
-    fields["Annotations"] = StringMap(known.get("Annotations") or {})
+    for name in _METADATA_LISTS:
+        value = known.get(name)
+        fields[name] = list(value) if isinstance(value, list) else []
+    annotations = known.get("Annotations")
+    fields["Annotations"] = StringMap(annotations if isinstance(annotations, dict) else {})
     fields["IsRoot"] = is_root
     for name, default in _METADATA_DEFAULTS.items():
         if not isinstance(fields[name], type(default)):

@@ -40,6 +40,7 @@ MUTATIONS: Final[dict[str, Mutation]] = {
         also=frozenset({"hyphen-index"}),
         why="the hyphen ends the dot path of the replica count",
     ),
+    "chart-type": Mutation(flagship, swap("Chart.yaml", "application", "app")),
     "app-name-leading-letter": Mutation(
         legacy_flagship,
         everywhere(APP, "3demo"),

@@ -93,6 +93,13 @@ MUTATIONS: Final[dict[str, Mutation]] = {
     "object-kind": Mutation(
         flagship, add("templates/more.yaml", "apiVersion: v1\nkind: Secert\nmetadata: {name: x}\n")
     ),
+    "object-metadata": Mutation(
+        flagship,
+        add(
+            "templates/more.yaml",
+            "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: x, labels: {a: 1}}\n",
+        ),
+    ),
     # Environment and permissions
     "env-declared": Mutation(
         flagship, swap(CONFIG, "\ndata:\n", '\ndata:\n  X: "{{ .Values.olaresEnv.OTHER }}"\n')

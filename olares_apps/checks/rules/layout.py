@@ -52,8 +52,25 @@ def _required_files(context: ChartContext) -> Iterator[Found]:
     if not context.chart.is_readable:
         return
     for key in _CHART_KEYS:
-        if not as_text(context.chart.data.get(key)):
+        value = context.chart.data.get(key)
+        if not as_text(value) and not isinstance(value, (dict, list)):
             yield context.in_document("Chart.yaml", f"{key} is missing", hint=f'write {key}: "..."')
+
+
+@rules.error(
+    "chart-type",
+    "Helm refuses a chart that is neither an application nor of no type, and installs no library.",
+    "helm/v3 pkg/chart/metadata.go, pkg/action/install.go",
+    blocks=True,
+)
+def _chart_type(context: ChartContext) -> Iterator[Found]:
+    kind = context.chart.data.get("type")
+    if kind in (None, "", "application") or isinstance(kind, (dict, list)):
+        return
+    what = "is no chart that can be installed" if kind == "library" else "is no type of chart"
+    yield context.in_document(
+        "Chart.yaml", f"type {shown(kind)} {what}", ("type",), hint="write type: application"
+    )
 
 
 def _names(context: ChartContext) -> dict[str, tuple[str, str]]:

@@ -1,12 +1,21 @@
 """The manifest as a file: version, shape, metadata, texts that must not be templates."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 from olares_apps.checks.context import ChartContext
 from olares_apps.checks.documents import Document
+from olares_apps.checks.field_types import (
+    CHART,
+    MANIFEST,
+    TEXTS,
+    TEXTS_OF,
+    Path,
+    dotted,
+    wrong_types,
+)
 from olares_apps.checks.rule import Applies, Found, Group, RuleBook
 from olares_apps.checks.shape import as_list, as_map, dig, shown
 from olares_apps.findings import Severity
@@ -15,69 +24,10 @@ __all__ = ["is_web_address", "rules"]
 
 rules = RuleBook(Group.DATA)
 
-Path = tuple[str | int, ...]
-
 _VERSION: Final = re.compile(r"v?(\d{1,6})\.(\d{1,6})(?:\.(\d{1,6}))?")
 _OLDEST: Final = (0, 7, 2)
 _API_VERSIONS: Final = ("v1", "v2", "v3")
 
-# Field -> the shape that the Go types of the manifest want. Strings may be given as numbers.
-_MAPS: Final[tuple[Path, ...]] = (
-    ("metadata",),
-    ("spec",),
-    ("permission",),
-    ("middleware",),
-    ("options",),
-    ("workloadReplicas",),
-    ("tailscale",),
-    ("overlayGateway",),
-    ("spec", "supportClient"),
-    ("spec", "hardware"),
-)
-_LISTS: Final[tuple[Path, ...]] = (
-    ("entrances",),
-    ("sharedEntrances",),
-    ("ports",),
-    ("envs",),
-    ("provider",),
-    ("metadata", "categories"),
-    ("spec", "accelerator"),
-    ("spec", "locale"),
-    ("spec", "supportArch"),
-    ("spec", "promoteImage"),
-    ("spec", "license"),
-    ("spec", "legal"),
-    ("spec", "subCharts"),
-    ("options", "dependencies"),
-    ("options", "policies"),
-    ("options", "conflicts"),
-    ("options", "images"),
-)
-_TEXTS: Final[tuple[Path, ...]] = (
-    ("olaresManifest.version",),
-    ("olaresManifest.type",),
-    ("apiVersion",),
-    *(("metadata", key) for key in ("name", "icon", "description", "title", "version", "appid")),
-    *(
-        ("spec", key)
-        for key in (
-            "versionName fullDescription upgradeDescription developer website sourceCode submitter "
-            "doc requiredCpu limitedCpu requiredMemory limitedMemory requiredDisk limitedDisk "
-            "requiredGpu limitedGpu"
-        ).split()
-    ),
-)
-_TEXTS_OF: Final[Mapping[Path, tuple[str, ...]]] = {
-    ("entrances",): ("name", "host", "title", "icon", "authLevel", "openMethod"),
-    ("envs",): ("envName", "value", "default", "type", "title", "description", "regex"),
-    ("options", "dependencies"): ("name", "version", "type"),
-    ("spec", "accelerator"): (
-        "mode",
-        *"requiredCpu limitedCpu requiredMemory limitedMemory requiredDisk limitedDisk".split(),
-        *"requiredGPUMemory limitedGPUMemory".split(),
-    ),
-}
-_ITEMS_OF: Final[tuple[Path, ...]] = (("entrances",), ("envs",), ("options", "dependencies"))
 # Numbers and booleans in these fields lose digits or change their meaning; elsewhere they are
 # read back as they were written.
 _EXACT: Final = frozenset(("version", "versionName", "olaresManifest.version"))
@@ -208,47 +158,16 @@ def _parse(context: ChartContext) -> Iterator[Found]:
         if problem and (document.file, problem.message) not in seen:
             seen.add((document.file, problem.message))
             yield Found(problem.message, document.file, problem.line, problem.hint or "")
-    yield from _shapes(context)
+    yield from _types(context)
 
 
-def _shapes(context: ChartContext) -> Iterator[Found]:
-    manifest = context.manifest
-    for paths, kind, wanted in ((_MAPS, dict, "a mapping"), (_LISTS, list, "a list")):
-        for path in paths:
-            value = dig(manifest, *path)
-            if value is not None and not isinstance(value, kind):
-                yield _wrong(context, path, value, wanted)
-    for path in _TEXTS:
-        value = dig(manifest, *path)
-        if isinstance(value, (dict, list)):
-            yield _wrong(context, path, value, "a text")
-    for path in _ITEMS_OF:
-        for index, item in enumerate(as_list(dig(manifest, *path))):
-            if not isinstance(item, dict):
-                yield _wrong(context, (*path, index), item, "a mapping")
-    for path, names in _TEXTS_OF.items():
-        for index, item in enumerate(as_list(dig(manifest, *path))):
-            for name in names:
-                value = as_map(item).get(name)
-                if isinstance(value, (dict, list)):
-                    yield _wrong(context, (*path, index, name), value, "a text")
-
-
-def _wrong(context: ChartContext, path: Path, value: Any, wanted: str) -> Found:
-    names = {dict: "a mapping", list: "a list", str: "a text", bool: "a boolean"}
-    found = names.get(type(value), "a number")
-    return context.in_manifest(
-        f"{_dotted(path)} is {found} where {wanted} must be",
-        *path,
-        hint="a device cannot decode the manifest and never lists the app",
-    )
-
-
-def _dotted(path: Path) -> str:
-    text = ""
-    for step in path:
-        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
-    return text
+def _types(context: ChartContext) -> Iterator[Found]:
+    for path, fault in wrong_types(context.manifest, MANIFEST):
+        hint = "a device cannot decode the manifest and never lists the app"
+        yield context.in_manifest(fault, *path, hint=hint)
+    for path, fault in wrong_types(context.chart.data, CHART):
+        hint = "Helm cannot decode Chart.yaml, so nothing is installed"
+        yield context.in_document("Chart.yaml", fault, path, hint=hint)
 
 
 @rules.error(
@@ -263,8 +182,8 @@ def _quoted(context: ChartContext) -> Iterator[Found]:
         yield context.in_document(
             "Chart.yaml", _unquoted("version", chart), ("version",), hint="put it in quotes"
         )
-    fields: list[tuple[Path, Any]] = [(path, dig(context.manifest, *path)) for path in _TEXTS]
-    for path, names in _TEXTS_OF.items():
+    fields: list[tuple[Path, Any]] = [(path, dig(context.manifest, *path)) for path in TEXTS]
+    for path, names in TEXTS_OF.items():
         for index, item in enumerate(as_list(dig(context.manifest, *path))):
             fields += [((*path, index, name), as_map(item).get(name)) for name in names]
     for path, value in fields:
@@ -272,7 +191,7 @@ def _quoted(context: ChartContext) -> Iterator[Found]:
             continue
         exact = path[-1] in _EXACT
         yield context.in_manifest(
-            _unquoted(_dotted(path), value),
+            _unquoted(dotted(path), value),
             *path,
             hint="put it in quotes",
             severity=Severity.ERROR if exact else Severity.WARNING,
