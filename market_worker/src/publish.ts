@@ -51,8 +51,8 @@ publish.use("*", async (c, next) => {
 publish.get("/head", readHeadObject);
 publish.put("/head", moveHead);
 publish.get("/objects", listObjects);
-publish.get("/objects/:key{.+}", readObject);
-publish.put("/objects/:key{.+}", createObject);
+publish.get("/objects/:key{[^]+}", readObject);
+publish.put("/objects/:key{[^]+}", createObject);
 publish.post("/collect", collectGarbage);
 publish.all("*", (c) =>
   refusal(404, { error: "not found", message: `${c.req.method} ${c.req.path} is no operation` }),

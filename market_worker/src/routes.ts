@@ -38,7 +38,7 @@ route("GET", "/icons/:icon{[a-z0-9]{1,30}\\.(?:png|webp)}", icon);
 route("GET", "/health", health);
 route("GET", "/", page);
 route("GET", "/leaderboard", page);
-route("GET", "/apps/:app{[a-z0-9]{1,30}}", page);
+route("GET", "/apps/*", page);
 route("GET", "/share/:file{[a-z0-9]{1,30}\\.png}", page);
 
 /** Return the value of a query field; of a field that stands twice the last one counts. */

@@ -42,7 +42,7 @@ _PREFLIGHT: Final = {
 }
 _CHART: Final = re.compile(r"/api/v[12]/applications/([a-z0-9]{1,30})/chart", re.ASCII)
 _ICON: Final = re.compile(r"/icons/([a-z0-9]{1,30})\.(?:png|webp)", re.ASCII)
-_PAGE: Final = re.compile(r"/(?:leaderboard|apps/[a-z0-9]{1,30}|share/[a-z0-9]{1,30}\.png)?", re.A)
+_PAGE: Final = re.compile(r"/(?:leaderboard|apps/.*|share/[a-z0-9]{1,30}\.png)?", re.A | re.S)
 _COUNT: Final = re.compile(r"[0-9]{1,9}", re.ASCII)
 _SOURCE_ID_CHARACTERS: Final = 200
 
