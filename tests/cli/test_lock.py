@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
-from support.fake_hub import COMMIT, FakeHub, digest, sparse_model
+from support.fake_hub import COMMIT, FakeHub, digest, hub_of_the_environment, sparse_model
 from support.flaky_hub import file_url_path, refuse
 from support.gguf_files import QWEN36_27B, QWEN36_35B, TINY_MOE
 from support.registry import FakeRegistry, ImageBlobs
@@ -30,11 +30,7 @@ DOWNLOADER = "alpine/curl"
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
-    with FakeHub() as fake:
-        monkeypatch.setenv("HF_ENDPOINT", fake.url)
-        monkeypatch.setenv("HF_TOKEN", "")
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "docker"))
+    with hub_of_the_environment(monkeypatch, tmp_path) as fake:
         fake.add_repo(
             REPO,
             {

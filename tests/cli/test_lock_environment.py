@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from support.fake_hub import COMMIT, FakeHub, sparse_model
+from support.fake_hub import COMMIT, FakeHub, hub_of_the_environment, sparse_model
 from support.flaky_hub import Answer, file_url_path, redirect, refuse
 from support.gguf_files import QWEN36_35B
 from support.workspaces import OLAPPS, build_workspace, edit, olapps, untouched
@@ -21,10 +21,7 @@ PROXIES = ("ALL_PROXY", "HTTP_PROXY", "HTTPS_PROXY")
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
-    with FakeHub() as fake:
-        monkeypatch.setenv("HF_ENDPOINT", fake.url)
-        monkeypatch.setenv("HF_TOKEN", "")
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    with hub_of_the_environment(monkeypatch, tmp_path) as fake:
         fake.add_repo(REPO, {FILE: sparse_model(QWEN36_35B)})
         yield fake
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 import yaml
-from support.fake_hub import FakeHub, Sparse, sparse_model, split_model
+from support.fake_hub import FakeHub, Sparse, hub_of_the_environment, sparse_model, split_model
 from support.fit_facts import facts_35b
 from support.gguf_files import (
     TINY_MOE,
@@ -77,11 +77,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRegistry]:
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
-    with FakeHub() as fake:
-        monkeypatch.setenv("HF_ENDPOINT", fake.url)
-        monkeypatch.setenv("HF_TOKEN", "")
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "docker"))
+    with hub_of_the_environment(monkeypatch, tmp_path) as fake:
         yield fake
 
 

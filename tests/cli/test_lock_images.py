@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from support.fake_hub import FakeHub, sparse_model
+from support.fake_hub import FakeHub, hub_of_the_environment, sparse_model
 from support.gguf_files import QWEN36_35B
 from support.registry import MANIFEST, FakeRegistry, ImageBlobs, digest_of
 from support.workspaces import build_workspace, good, olapps
@@ -35,11 +35,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRegistry]:
 
 @pytest.fixture(autouse=True)
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
-    with FakeHub() as fake:
-        monkeypatch.setenv("HF_ENDPOINT", fake.url)
-        monkeypatch.setenv("HF_TOKEN", "")
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "docker"))
+    with hub_of_the_environment(monkeypatch, tmp_path) as fake:
         fake.add_repo(REPO, {FILE: sparse_model(QWEN36_35B, size=17_200_000_000)})
         yield fake
 

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 import yaml
 from support.checkpoints import WITH_HEAD, checkpoint
-from support.fake_hub import FakeHub, Sparse, sparse_model, split_model
+from support.fake_hub import FakeHub, Sparse, hub_of_the_environment, sparse_model, split_model
 from support.gguf_files import QWEN36_35B, TINY_MOE, gguf_header, metadata_of, tensors_of
 from support.registry import FakeRegistry, ImageBlobs
 from support.workspaces import build_workspace, good, olapps, untouched
@@ -43,11 +43,7 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Iterator[FakeRegistry]:
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
-    with FakeHub() as fake:
-        monkeypatch.setenv("HF_ENDPOINT", fake.url)
-        monkeypatch.setenv("HF_TOKEN", "")
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "docker"))
+    with hub_of_the_environment(monkeypatch, tmp_path) as fake:
         add(fake, "full")
         yield fake
 

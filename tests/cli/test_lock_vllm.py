@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 from support.checkpoints import WITH_HEAD, checkpoint
-from support.fake_hub import COMMIT, FakeHub
+from support.fake_hub import COMMIT, FakeHub, hub_of_the_environment
 from support.registry import FakeRegistry, ImageBlobs
 from support.specs import MINIMAL
 from support.workspaces import build_workspace, good, olapps, untouched
@@ -20,11 +20,7 @@ ENGINE = MINIMAL[MINIMAL.index("engine:\n  type") :]
 
 @pytest.fixture
 def hub(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[FakeHub]:
-    with FakeHub() as fake:
-        monkeypatch.setenv("HF_ENDPOINT", fake.url)
-        monkeypatch.setenv("HF_TOKEN", "")
-        monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
-        monkeypatch.setenv("DOCKER_CONFIG", str(tmp_path / "docker"))
+    with hub_of_the_environment(monkeypatch, tmp_path) as fake:
         fake.add_repo(REPO, checkpoint())
         yield fake
 

@@ -10,10 +10,13 @@ Model files may be :class:`Sparse`: a header whose file claims its full size.
 import hashlib
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
+import pytest
 from support.flaky_hub import Answer, FlakyHub, Request, _Handler, file_url_path, refuse
 from support.gguf_files import Shape, Tensor, gguf_header, metadata_of, model_source
 
@@ -140,6 +143,17 @@ class FakeHub(FlakyHub):
         if answer.etag is None:
             answer = replace(answer, etag=f'"{digest(content)[:32]}"')
         return answer, content
+
+
+@contextmanager
+def hub_of_the_environment(monkeypatch: pytest.MonkeyPatch, folder: Path) -> Iterator[FakeHub]:
+    """Run a hub that commands find by the environment; caches and logins are below a folder."""
+    with FakeHub() as fake:
+        monkeypatch.setenv("HF_ENDPOINT", fake.url)
+        monkeypatch.setenv("HF_TOKEN", "")
+        monkeypatch.setenv("XDG_CACHE_HOME", str(folder / "cache"))
+        monkeypatch.setenv("DOCKER_CONFIG", str(folder / "docker"))
+        yield fake
 
 
 def digest(content: bytes | Sparse) -> str:
