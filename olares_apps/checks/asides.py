@@ -133,6 +133,28 @@ _FAMILY: Final = re.compile(
 )
 
 
+# An app of the same kind that does more or less: "the app with vision", "the text-only version".
+_KIND: Final = r"(?:apps?|versions?|variants?|editions?|siblings?|charts?|one)"
+# Word of a trait -> what the names of an app that has it say.
+_TRAITS: Final = {
+    r"vision|images?|pictures?|视觉|图像|图片": ("vision", "mmproj", "-vl"),
+    r"audio|speech|voice|音频|语音": ("audio", "speech", "voice", "tts", "asr", "voxtral", "omni"),
+}
+_TEXT_ONLY: Final = r"text[- ]only|纯文本"
+
+
+def _traited(trait: str) -> Pattern[str]:
+    return re.compile(
+        rf"(?<!this )\b{_KIND} (?:with|that has|for) (?:{trait})(?![\w-])"
+        rf"|\b(?:the|an?|another) (?:{trait}) {_KIND}\b|(?:{trait})(?:版|应用)(?!块)",
+        _FLAGS,
+    )
+
+
+_TRAITED: Final = tuple((_traited(trait), names) for trait, names in _TRAITS.items())
+_WITHOUT_TRAITS: Final = _traited(_TEXT_ONLY)
+
+
 @dataclass(frozen=True)
 class Own:
     """What an app calls itself: names of app, model and files, and its versions."""
@@ -206,6 +228,7 @@ def _others(text: str, own: Own) -> Iterator[int]:
             version = next(filter(None, hit.groups()))
             if version not in own.versions and not _PROGRAM.search(text[: hit.start()]):
                 yield hit.start()
+    yield from (hit.start() for hit in _of_another_kind(text, own.words.lower()))
     if own.sizes:
         for hit in _SIZE_LABEL.finditer(text):
             if not own.is_size(float(hit[1])) and not _PART.match(text, hit.end()):
@@ -215,6 +238,16 @@ def _others(text: str, own: Own) -> Iterator[int]:
         for hit in _FAMILY.finditer(text):
             if hit[0].replace(" ", "").lower() not in known:
                 yield hit.start()
+
+
+def _of_another_kind(text: str, names: str) -> Iterator[re.Match[str]]:
+    """Yield where a text speaks of an app that can something which this one cannot, or less."""
+    has = [any(name in names for name in said) for _, said in _TRAITED]
+    for (pattern, _), is_own in zip(_TRAITED, has, strict=True):
+        if not is_own:
+            yield from pattern.finditer(text)
+    if any(has):
+        yield from _WITHOUT_TRAITS.finditer(text)
 
 
 def _ours(text: str, own: Own) -> Iterator[int]:

@@ -12,6 +12,7 @@ __all__ = [
     "COUNTED",
     "CUT",
     "is_beside",
+    "is_between",
     "is_exempt",
     "matches",
     "mentions",
@@ -88,6 +89,16 @@ def is_beside(field: str, text: str, start: int, end: int, *, reach: int = 48) -
     return any(
         getattr(wording, f"{field}_before").search(before)
         or getattr(wording, f"{field}_after").match(text, end)
+        for wording in _spoken(text)
+    )
+
+
+def is_between(field: str, text: str, start: int, end: int) -> bool:
+    """Say whether a number stands between what one language writes before and behind it."""
+    before = text[max(0, start - 24) : start]
+    return any(
+        getattr(wording, f"{field}_before").search(before)
+        and getattr(wording, f"{field}_after").match(text, end)
         for wording in _spoken(text)
     )
 

@@ -40,6 +40,10 @@ CHINESE: Final = Wording(
     output=re.compile(r"输出|回答|回复|生成|思考"),
     native=re.compile(r"原生|训练|模型支持|模型本身|扩展到|扩展至"),
     shared=re.compile(r"共享|总计|合计|总共|一共|平分|均分|分给|平均分"),
+    at_before=re.compile(r"在\s*$"),
+    at_after=re.compile(r"\s?(?:个?词元)?下(?!载)"),
+    at_other=re.compile(r"音频|采样|分辨率|视频|像素|图像|图片|词表|批|提示词|预填充|预算|训练|步"),
+    effect=re.compile(r"减半|变慢|下降|加倍|翻倍|上升|增长|衰减|变差|仍|保持"),
     port=re.compile(
         r"端口(?:号)?(?:为|是)?[\s:：=*_`]{0,4}(?:为|是)?\s?(\d{2,5})(?![\d.])"
         r"|(?<![\d.:])(\d{2,5})\s?(?:号\s?)?端口",
@@ -108,6 +112,12 @@ CHINESE: Final = Wording(
     weights_after=re.compile(r"\s?(?:大小)?(?:用于|是)?的?\s?(?:模型)?(?:权重|模型文件|GGUF)"),
     kv_before=re.compile(rf"(?:KV\s?缓存|键值缓存)的?{_TAKES}$"),
     kv_after=re.compile(r"\s?(?:用于|是)?的?\s?(?:KV\s?缓存|键值缓存)"),
+    thing_before=re.compile(
+        r"(?:页面文件|分页文件|交换(?:文件|分区|空间)|固态硬盘)(?:为|有|约|\s)*$"
+    ),
+    thing_after=re.compile(
+        r"\s?的?(?:页面文件|分页文件|交换(?:文件|分区|空间)|固态硬盘|U盘|容器镜像)"
+    ),
     measured=re.compile(r"每秒|首行|实测|测得|测试|速度|基准|跑分|词元/s"),
     api=re.compile(r"接口|服务|端点|监听|客户端"),
     relay=re.compile(r"重定向|转发|跳转|映射|代理|防火墙"),

@@ -67,6 +67,26 @@ ENGLISH: Final = Wording(
         r"|among)\b",
         FLAGS,
     ),
+    at_before=re.compile(
+        r"\bat\s(?:(?:up to|about|around|the full|full|all|all of its)\s)?$",
+        FLAGS,
+    ),
+    at_after=re.compile(
+        r"(?=\s*(?:$|[.,;:)!?|]|(?:tokens?|with|on|and|for|in|it|the|all|of)\b))", FLAGS
+    ),
+    at_other=re.compile(
+        r"\b(?:audio|sound|voice|music|sampl\w+|k?hz|resolutions?|videos?|pixels?|images?|vocab\w*"
+        r"|u?batch\w*|prompts?|prefill\w*|outputs?|answers?|repl(?:y|ies)|writes?|generat\w+"
+        r"|budget|capp?ed|limit\w*|thinking|reasoning|downloads?|stars?|likes|price\w*|steps?"
+        r"|chunks?|rope|yarn|train\w*|native\w*|bitrate|kb?ps)\b",
+        FLAGS,
+    ),
+    effect=re.compile(
+        r"\b(?:halv\w+|half|doubl\w+|drops?|falls?|fades?|slows?|slower|degrad\w+|decreas\w+"
+        r"|declin\w+|grows?|rises?|increas\w+|suffers?|worsens?|stays?|remains?|still|begins?"
+        r"|starts? to|changes?)\b",
+        FLAGS,
+    ),
     port=re.compile(
         r"\bports?(?: numbers?)?(?: is| of)?[\s:=*_`]{0,4}(\d{2,5})\b"
         r"|(?:localhost|0\.0\.0\.0|127\.0\.0\.1):(\d{2,5})",
@@ -171,6 +191,17 @@ ENGLISH: Final = Wording(
         rf"\b(?:KV[\s-]?cache|KV)\b(?:\salone|\sitself)?[\s:=(]*(?:{_VERBS}\b)?{_FILL}$", FLAGS
     ),
     kv_after=re.compile(rf"{_ROOM}[\s)]*(?:(?:of|for|are|as)\s(?:the\s|its\s)?)?KV\b", FLAGS),
+    thing_before=re.compile(
+        r"\b(?:page ?file|paging file|swap(?: file| space| partition)?|zram|SSD|HDD|NVMe|USB stick)"
+        rf"(?:\s(?:of|with|has|is|at))*{_FILL}$",
+        FLAGS,
+    ),
+    thing_after=re.compile(
+        r"[\s-]?(?:of )?(?:(?:page|paging|swap) ?(?:file|space|partition)|swap\b|zram|zswap|SSD"
+        r"|HDD|NVMe|hard (?:disk|drive)|(?:USB )?(?:drive|stick)|partition|ISO\b"
+        r"|(?:Docker |container )images?\b)",
+        FLAGS,
+    ),
     measured=re.compile(
         r"t/s|tok/s|tokens?/s|\b(?:tokens per second|tps|measure[ds]?|measurements?|benchmark\w*"
         r"|bench|per run|speed|decod\w+|prefill\w*|filled|tested)\b",

@@ -20,8 +20,10 @@ class Wording:
 
     ``context_*`` is about a context length, ``request_*`` about that of one request, ``output``
     about that of an answer, ``native`` about the model's own limit; ``shared`` says that several
-    requests have it. Of ``port``, ``speed``, ``draft``, ``parallel`` and ``percent`` the one
-    group that matched is the number. ``average`` says that a draft is no longest one,
+    requests have it. ``at_*`` stands around a length at which something is so, ``at_other`` says
+    that it is none of the context, ``effect`` that something changes as the context fills.
+    Of ``port``, ``speed``, ``draft``, ``parallel`` and ``percent`` the one group that matched
+    is the number. ``average`` says that a draft is no longest one,
     ``acceptance`` that a percentage is that of drafts, ``queue`` that requests wait,
     ``speculation`` and ``cache`` what a clause is about, ``measured`` that it tells a
     measurement, ``api`` that a port is the server's, ``relay`` that a port leads to another.
@@ -29,7 +31,8 @@ class Wording:
     the number of a build, ``tag`` an image's tag. ``size`` has a number and a unit; ``gpu`` and
     ``host`` say whose memory is meant, ``demand`` that it is asked for, ``card_*`` that it is
     what a card has and ``suits`` that such a card is enough. ``weights_*`` and ``kv_*`` say
-    which part of the memory a size is that of.
+    which part of the memory a size is that of, ``thing_*`` that it is that of a file or device
+    which is no part of the app.
     """
 
     exempt: Pattern[str]
@@ -40,6 +43,10 @@ class Wording:
     output: Pattern[str]
     native: Pattern[str]
     shared: Pattern[str]
+    at_before: Pattern[str]
+    at_after: Pattern[str]
+    at_other: Pattern[str]
+    effect: Pattern[str]
     port: Pattern[str]
     speed: Pattern[str]
     draft: Pattern[str]
@@ -65,6 +72,8 @@ class Wording:
     weights_after: Pattern[str]
     kv_before: Pattern[str]
     kv_after: Pattern[str]
+    thing_before: Pattern[str]
+    thing_after: Pattern[str]
     measured: Pattern[str]
     api: Pattern[str]
     relay: Pattern[str]

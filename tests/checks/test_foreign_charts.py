@@ -1,5 +1,7 @@
 """Charts that others made: no false alarm on the catalogue's, every drift of a market's."""
 
+import pytest
+import yaml
 from support.check_charts import (
     DEPLOYMENT,
     MANIFEST,
@@ -91,6 +93,37 @@ def test_a_value_that_translations_repeat_is_told_once_with_their_files() -> Non
     found = find(chart.check(), "text-context")
     assert found.file == MANIFEST
     assert found.message.endswith(f"context 96K, config 262144 (also in {', '.join(files)})")
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Runs at 128K.", {("text-context", "context 128K, config 262144")}),
+        ("At 64K, with MTP.", {("text-context", "context 64K, config 262144")}),
+        (
+            "64K context on b8667, Q4_K_M",
+            {
+                ("text-context", "context 64K, config 262144"),
+                ("text-build", "build b8667"),
+                ("text-quant", "quant Q4_K_M, config UD-Q3_K_XL"),
+            },
+        ),
+        ("74 t/s at 128K.", set()),
+        ("At 262K, with MTP.", set()),
+        ("Trained at 64K.", set()),
+    ],
+)
+def test_short_notes_of_a_page_are_read_as_warnings(text: str, said: set[tuple[str, str]]) -> None:
+    chart = legacy_market_chart()
+    data = yaml.safe_load(chart[MANIFEST])
+    data["metadata"]["description"], data["spec"]["fullDescription"] = "Fine.", text
+    data["spec"]["upgradeDescription"] = "Fine."
+    chart = chart.with_file(MANIFEST, yaml.safe_dump(data, allow_unicode=True))
+    found = [item for item in chart.check() if item.rule.startswith("text-")]
+    assert {item.rule for item in found} == {rule for rule, _ in said}
+    assert {item.severity for item in found} <= {Severity.WARNING}
+    for rule, message in said:
+        assert message in find(found, rule).message
 
 
 def test_a_download_to_the_final_name_is_named() -> None:

@@ -73,6 +73,11 @@ WRONG = {
     "Each request gets 64K tokens.": ("text-context", "error", "context 64K"),
     "Since version 1.0.1 the context is 64K tokens.": ("text-context", "error", "context 64K"),
     "Version 1.0.2 runs a 64K context.": ("text-context", "error", "context 64K"),
+    "It runs at 64K.": ("text-context", "warning", "context 64K, config 262144"),
+    "Long chats at 128K, without swapping.": ("text-context", "warning", "context 128K"),
+    "At 64K context three chats fit.": ("text-context", "error", "context 64K"),
+    "This version with vision has a 32K context.": ("text-context", "error", "context 32K"),
+    "The text-only app has a 32K context.": ("text-context", "error", "context 32K"),
     # Images and builds
     "Image tag server-cuda-b11434.": ("text-build", "error", "build b11434"),
     "| Image | docker.io/aamsellem/llama-cpp-mtp:v2 |": ("text-image", "error", "image tag v2"),
@@ -97,6 +102,7 @@ WRONG = {
     "It does not think. It reaches 300 t/s.": ("text-speed", "error", "300 t/s"),
 }
 WRONG_CHINESE = {
+    "可在 128K 下运行。": ("text-context", "warning", "context 128K, config 262144"),
     "端口：８０８０，用于 API。": ("text-port", "error", "port 8080"),
     "上下文为 ３２Ｋ。": ("text-context", "error", "context 32K"),
     "推测解码，n-max 为 5。": ("text-draft", "error", "n-max 5, config 3"),
@@ -185,6 +191,20 @@ RIGHT = [
     "Image tag master-ad27757.",
     "One request at a time; further ones wait.",
     "Runs on a 24 GB card, and on a 32 GB card.",
+    # What changes as the context fills
+    "At 128K of context the speed halves.",
+    "It still answers quickly, but slows down at 128K of context.",
+    "At 262K it runs well.",
+    "Sampled at 96K, the audio is clean.",
+    "Images at 128K resolution are cut.",
+    # An app with another trait, and sizes of no part of the app
+    "The app with vision keeps a 128K context.",
+    "The vision version runs 64K of context.",
+    "The audio edition has a 32K context.",
+    "The 16 GB page file holds the rest.",
+    "A swap file of 32 GB helps on small machines.",
+    "The 5 GB container image is pulled first.",
+    "A 512 GB SSD is in the machine.",
     # A denial
     "With a 16 GB card it does not start.",
     "With a 16 GB card it does not start, a 24 GB card is enough.",
@@ -229,6 +249,9 @@ RIGHT = [
     "The head accepts 95 % of the drafts.",
 ]
 RIGHT_CHINESE = [
+    "在 128K 分辨率下图像被裁剪。",
+    "视觉版的上下文为 64K。",
+    "需要 32 GB 交换空间。",
     "草稿头为 Q8_0。",
     "草稿模型：dflash.gguf，Q8_0。",
     "Q8_0 草稿模型负责提出词元。",
@@ -348,6 +371,31 @@ def test_no_single_request_has_the_context_of_all_slots(
 )
 def test_what_slots_share_and_what_one_of_them_has_is_left_alone(text: str, locale: str) -> None:
     assert said(text, locale, FOUR_SLOTS) == []
+
+
+@pytest.mark.parametrize(
+    "text", ["A {{ ctx_k }} context.", "It offers {{ ctx }} tokens of context."]
+)
+def test_the_configured_context_named_for_nobody_is_a_warning_where_slots_divide_it(
+    text: str,
+) -> None:
+    """Nobody who reads the page has all slots to himself."""
+    (found,) = said(text, "en-US", FOUR_SLOTS | {"text.summary": "Fine."})
+    assert (found.rule, found.severity.value) == ("text-context", "warning")
+    assert "context per slot = 65536 (--parallel 4), the text says {{ ctx" in found.message
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "A {{ ctx_k }} context, shared by four slots.",
+        "A {{ ctx_k }} context.\n\nFour requests at once share it.",
+        "A {{ ctx_k }} context.\n\n64K for each request.",
+        "All at 262K.\n\nFour slots split it.",
+    ],
+)
+def test_a_page_that_tells_how_slots_divide_the_context_is_left_alone(text: str) -> None:
+    assert said(text, "en-US", FOUR_SLOTS | {"text.summary": "Fine."}) == []
 
 
 def test_a_wrong_value_in_several_texts_is_told_once_with_all_places() -> None:

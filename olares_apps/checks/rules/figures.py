@@ -110,6 +110,8 @@ def _size(context: ChartContext) -> Iterator[Contradiction]:
     for clause in context.prose.clauses:
         for found in matches("size", clause.text):
             written, word = filter(None, found.groups())
+            if is_beside("thing", clause.text, *found.span()):
+                continue
             if _is_demand(context, clause.text, found, float(written), _UNITS[word][-1]):
                 continue
             if _is_of_card(clause.text, found):

@@ -1,4 +1,4 @@
-"""Numbers in free text that contradict what runs: context, quantisation, port, draft, build."""
+"""Numbers in free text that contradict what runs: quantisation, port, draft, build, flags."""
 
 import re
 from collections.abc import Iterator
@@ -23,12 +23,6 @@ __all__ = ["rules"]
 
 rules = RuleBook(Group.TEXT, "public charts whose page describes another build than the one served")
 
-_TOKENS: Final = re.compile(
-    r"(?<![\w.,/$-])(?P<number>\d{1,4}(?:\.\d)?\s?(?:[KkM]|万)|\d{1,3}(?:,\d{3})+|\d{4,8}"
-    r"|\{\{ ?ctx(?:_k)? ?\}\})"
-    r"(?![\w/%]|-(?!tokens?\b|context\b))",
-    re.ASCII,
-)
 _BUILD: Final = re.compile(
     r"(?<![\w:/.-])(?:[a-z0-9]+-)*?(b\d{4,5}|(?:master|main)-[0-9a-f]{7,40})(?!\w|\.\w)",
     re.ASCII,
@@ -39,127 +33,8 @@ _KV_TYPE: Final = re.compile(
 )
 _IMAGE: Final = re.compile(r"(?<![\w/.])(?:[\w.-]+/)+[\w.-]+:[\w][\w.-]*", re.ASCII)
 _FLAG: Final = re.compile(r"(?<![!-~])[`'\"(（]*(--[a-z][a-z0-9-]+)[ =]([^\s`'\"),;，。；）、]+)")
-_TEN_THOUSAND: Final = "万"
 _WEB_PORTS: Final = frozenset((22, 80, 443))
 """Ports of the ways to an app; only a sentence that says so makes them the server's."""
-
-
-@rules.error("text-context", "Users choose an app by the context that its page promises.")
-@told_once
-def _context(context: ChartContext) -> Iterator[Contradiction]:
-    """A clause that tells a measurement may name the context of one."""
-    prose = context.prose
-    known = prose.contexts
-    configured = frozenset(server.ctx for server in context.servers if server.ctx)
-    automatic = any(server.ctx == 0 for server in context.servers)
-    if not known and not automatic:
-        return
-    for clause in prose.clauses:
-        for found in _TOKENS.finditer(clause.text):
-            said = found["number"]
-            if said.startswith("{"):
-                # The placeholder is the configured context, which no single request may have.
-                if _is_of_request(clause, found):
-                    yield from _per_slot(context, clause, found, configured)
-                continue
-            amounts = _amounts(said)
-            if not amounts or not _is_context(clause, found):
-                continue
-            if _matches(amounts, known):
-                yield from _per_slot(context, clause, found, amounts)
-            elif not _is_measured(context, clause, amounts):
-                yield from _other_context(context, clause, found, automatic=automatic)
-
-
-def _other_context(
-    context: ChartContext, clause: Clause, found: re.Match[str], *, automatic: bool
-) -> Iterator[Contradiction]:
-    """Yield the finding about a context that is not the configured one; the model's own is none."""
-    prose, said = context.prose, found["number"]
-    if automatic:
-        if not mentions("native", clause.text[max(0, found.start() - 40) : found.start()]):
-            yield Contradiction(
-                clause,
-                *found.span("number"),
-                f"ctx not set (auto-fit, minimum 4096) but the text claims {said}",
-                "set the context, or leave the number out",
-            )
-    elif not mentions("native", clause.text):
-        listed = ", ".join(map(str, sorted(prose.contexts)))
-        message = f"context {said}, config {listed}"
-        yield Contradiction(clause, *found.span("number"), message)
-
-
-def _is_measured(context: ChartContext, clause: Clause, amounts: frozenset[int]) -> bool:
-    """Say whether a clause tells a measurement at this context; foreign charts have no records."""
-    if not mentions("measured", clause.text):
-        return False
-    return context.spec is None or _matches(amounts, context.prose.measured_contexts)
-
-
-def _per_slot(
-    context: ChartContext, clause: Clause, found: re.Match[str], amounts: frozenset[int]
-) -> Iterator[Contradiction]:
-    """Yield the finding about a context that only all slots together have."""
-    if mentions("shared", clause.text) and not _is_of_request(clause, found):
-        return
-    for server in context.servers:
-        slots = server.parallel
-        unified = server.parsed is not None and server.parsed.is_on("--kv-unified")
-        if server.engine != "llamacpp" or not slots or slots < 2 or not server.ctx or unified:
-            continue
-        share = server.ctx // slots
-        if _matches(amounts, {server.ctx}) and not _matches(amounts, {share}):
-            yield Contradiction(
-                clause,
-                *found.span("number"),
-                f"context per slot = {share} (--parallel {slots}), the text says {found['number']}",
-                "set parallel to 1, or name the context of one slot",
-            )
-
-
-def _is_context(clause: Clause, found: re.Match[str]) -> bool:
-    if clause.is_title:
-        return not found["number"].isdecimal()
-    beside = is_beside("context", clause.text, *found.span())
-    return beside or _is_of_request(clause, found)
-
-
-def _is_of_request(clause: Clause, found: re.Match[str]) -> bool:
-    """Say whether a number of tokens is what one request may use; its answer is another matter."""
-    if not is_beside("request", clause.text, *found.span()):
-        return False
-    first, last = stretch(clause.text, found.start())
-    return not mentions("output", clause.text[first:last])
-
-
-def _amounts(said: str) -> frozenset[int]:
-    """Return the numbers of tokens that a written length can stand for."""
-    text = said.replace(",", "").replace(" ", "")
-    if text.isdecimal():
-        number = int(text)
-        return frozenset((number,)) if number >= 1024 else frozenset()
-    if text.endswith(_TEN_THOUSAND):
-        return _ten_thousands(text.removesuffix(_TEN_THOUSAND))
-    value = float(text[:-1])
-    factors = (10**6, 2**20) if text[-1] == "M" else (1000, 1024)
-    return frozenset(round(value * factor) for factor in factors)
-
-
-def _ten_thousands(text: str) -> frozenset[int]:
-    """Return every number of whole thousands that rounds to this many times ten thousand."""
-    step = 10**4 // 10 ** len(text.partition(".")[2])
-    first = round(float(text) * 10**4)
-    return frozenset(range(first, first + step, 1000))
-
-
-def _matches(amounts: frozenset[int], known: frozenset[int] | set[int]) -> bool:
-    """Compare lengths as people write them: 262K and 256K both stand for 262144."""
-    return any(
-        said == ctx or (said % 1000 == 0 and said // 1000 == ctx // 1000)
-        for said in amounts
-        for ctx in known
-    )
 
 
 @rules.error("text-quant", "The page must name the quantisation of the file that is served.")
