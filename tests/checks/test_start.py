@@ -78,6 +78,28 @@ def test_vllm_on_the_loopback_address_is_told_too() -> None:
 
 
 @pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ('-m ""', True),
+        ('--model "" --host 0.0.0.0', True),
+        ('-m "" -hf example/Demo-8B-GGUF:Q8_0', False),
+        ('-m "" --models-dir /data', False),
+        ("--models-dir /data", False),
+        ('-m "$UNKNOWN"', False),
+        ("-m /data/m.gguf", False),
+    ],
+)
+def test_a_server_with_an_empty_path_for_its_model_is_told(arguments: str, told: bool) -> None:
+    chart = _script(f"exec /app/llama-server --port 8080 --parallel 1 {arguments}")
+    found = [item for item in chart.check() if item.rule == "model-empty"]
+    assert len(found) == told
+    for finding in found:
+        assert finding.severity.value == "error"
+        assert "is empty: the server starts as a router that has no model" in finding.message
+        assert finding.hint.endswith("with the path of a file")
+
+
+@pytest.mark.parametrize(
     ("gate", "said"),
     [
         ("30000m", "30000m is above the limit 16GiB: the gate never closes"),

@@ -146,6 +146,15 @@ MUTATIONS: Final[dict[str, Mutation]] = {
         also=frozenset({"flag-repeated"}),
         why="the flagship states a context already",
     ),
+    "model-empty": Mutation(
+        flagship,
+        swap(
+            DEPLOYMENT,
+            '"--model"\n            - "/models/unsloth--Qwen3.6-35B-A3B-MTP-GGUF/main/'
+            'Qwen3.6-35B-A3B-UD-Q3_K_XL.gguf"',
+            '"--model"\n            - ""',
+        ),
+    ),
     "draft-depth-reversed": Mutation(flagship, arguments("--spec-draft-n-min", "9")),
     "control-tokens-shown": Mutation(flagship, arguments("--special")),
     "thinking-set-twice": Mutation(flagship, arguments("--reasoning", "off")),

@@ -40,6 +40,22 @@ def _reversed_depth(launch: Launch) -> Iterator[Clash]:
     )
 
 
+# What gives a server its model, or the folder of the models between which it chooses.
+_SOURCES: Final = ("--hf-repo", "--model-url", "--docker-repo", "--models-dir", "--models-preset")
+
+
+def _no_model(launch: Launch) -> Iterator[Clash]:
+    model = launch.parsed.last("--model")
+    if model is None or model.missing or (model.value or "").strip():
+        return
+    if not any(launch.parsed.last(source) for source in _SOURCES):
+        yield Clash(
+            f"{model.written} is empty: the server starts as a router that has no model",
+            model,
+            suggestion=f"{model.written} with the path of a file",
+        )
+
+
 def _special(launch: Launch) -> Iterator[Clash]:
     if launch.parsed.is_on("--special"):
         yield Clash(
@@ -64,6 +80,14 @@ LLAMACPP_VALUES: tuple[FlagRule, ...] = (
         "drafts shorter than the least are ignored",
         "common/speculative.cpp",
         _reversed_depth,
+    ),
+    FlagRule(
+        "model-empty",
+        "llamacpp",
+        Severity.ERROR,
+        "no request is ever answered, though the server is healthy",
+        "llama-server b9254 and b11434, started so",
+        _no_model,
     ),
     FlagRule(
         "control-tokens-shown",
