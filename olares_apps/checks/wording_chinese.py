@@ -43,6 +43,7 @@ CHINESE: Final = Wording(
     at_before=re.compile(r"在\s*$"),
     at_after=re.compile(r"\s?(?:个?词元)?下(?!载)"),
     at_other=re.compile(r"音频|采样|分辨率|视频|像素|图像|图片|词表|批|提示词|预填充|预算|训练|步"),
+    served=re.compile(r"运行|配置|设为|启动"),
     effect=re.compile(r"减半|变慢|下降|加倍|翻倍|上升|增长|衰减|变差|仍|保持"),
     port=re.compile(
         r"端口(?:号)?(?:为|是)?[\s:：=*_`]{0,4}(?:为|是)?\s?(\d{2,5})(?![\d.])"

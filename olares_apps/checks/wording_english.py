@@ -81,6 +81,11 @@ ENGLISH: Final = Wording(
         r"|chunks?|rope|yarn|train\w*|native\w*|bitrate|kb?ps)\b",
         FLAGS,
     ),
+    served=re.compile(
+        r"\b(?:runs?|running|served|serving|set|started|configured|launched|deployed)"
+        r"\s(?:(?:here|now|fully|only|always|on \w+)\s)?at\b",
+        FLAGS,
+    ),
     effect=re.compile(
         r"\b(?:halv\w+|half|doubl\w+|drops?|falls?|fades?|slows?|slower|degrad\w+|decreas\w+"
         r"|declin\w+|grows?|rises?|increas\w+|suffers?|worsens?|stays?|remains?|still|begins?"

@@ -21,10 +21,10 @@ class Wording:
     ``context_*`` is about a context length, ``request_*`` about that of one request, ``output``
     about that of an answer, ``native`` about the model's own limit; ``shared`` says that several
     requests have it. ``at_*`` stands around a length at which something is so, ``at_other`` says
-    that it is none of the context, ``effect`` that something changes as the context fills.
-    Of ``port``, ``speed``, ``draft``, ``parallel`` and ``percent`` the one group that matched
-    is the number. ``average`` says that a draft is no longest one,
-    ``acceptance`` that a percentage is that of drafts, ``queue`` that requests wait,
+    that it is none of the context, ``served`` that the server runs at it, ``effect`` that
+    something changes as the context fills. Of ``port``, ``speed``, ``draft``, ``parallel`` and
+    ``percent`` the one group that matched is the number. ``average`` says that a draft is no
+    longest one, ``acceptance`` that a percentage is that of drafts, ``queue`` that requests wait,
     ``speculation`` and ``cache`` what a clause is about, ``measured`` that it tells a
     measurement, ``api`` that a port is the server's, ``relay`` that a port leads to another.
     ``part_*`` is about a drafter or projector, ``cache_*`` about the KV cache. ``build`` has
@@ -46,6 +46,7 @@ class Wording:
     at_before: Pattern[str]
     at_after: Pattern[str]
     at_other: Pattern[str]
+    served: Pattern[str]
     effect: Pattern[str]
     port: Pattern[str]
     speed: Pattern[str]

@@ -99,7 +99,8 @@ def test_a_value_that_translations_repeat_is_told_once_with_their_files() -> Non
     ("text", "said"),
     [
         ("Runs at 128K.", {("text-context", "context 128K, config 262144")}),
-        ("At 64K, with MTP.", {("text-context", "context 64K, config 262144")}),
+        ("At 524K, with MTP.", {("text-context", "context 524K, config 262144")}),
+        ("At 64K, with MTP.", set()),
         (
             "64K context on b8667, Q4_K_M",
             {

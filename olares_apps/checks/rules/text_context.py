@@ -46,7 +46,7 @@ def _context(context: ChartContext) -> Iterator[Contradiction]:
             if not amounts or _is_of_fill(clause, found, amounts, known):
                 continue
             is_sure = _is_context(clause, found)
-            if not is_sure and not _is_place(clause, found):
+            if not is_sure and not _is_place(clause, found, amounts, known):
                 continue
             if _matches(amounts, known):
                 divided += _per_slot(context, clause, found, amounts, is_sure=is_sure)
@@ -154,17 +154,23 @@ _LENGTHS: Final = frozenset(
 _AT: Final = re.compile(r"(\d{2,3})\s?[Kk]")
 
 
-def _is_place(clause: Clause, found: re.Match[str]) -> bool:
+def _is_place(
+    clause: Clause, found: re.Match[str], amounts: frozenset[int], known: frozenset[int]
+) -> bool:
     """Say whether something is said to be so "at 262K", and nothing but the context can be meant.
 
-    With which context a measurement was made is another matter.
+    Below the configured context many things are so, unless the server is said to run at it. With
+    which context a measurement was made is another matter.
     """
     length = _AT.fullmatch(found["number"])
     if length is None or int(length[1]) not in _LENGTHS or mentions("measured", clause.text):
         return False
     first, last = stretch(clause.text, found.start())
-    is_at = is_between("at", clause.text, *found.span())
-    return is_at and not mentions("at_other", clause.text[first:last])
+    part = clause.text[first:last]
+    if not is_between("at", clause.text, *found.span()) or mentions("at_other", part):
+        return False
+    is_inside = min(amounts) < max(known, default=0) and not _matches(amounts, known)
+    return not is_inside or mentions("served", part)
 
 
 def _is_of_fill(
