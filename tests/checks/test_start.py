@@ -28,13 +28,19 @@ def _script(script: str):
         "apk add --no-cache curl",
         "git clone --depth 1 https://github.com/example/server /opt/server",
         "pip install \\\n  --quiet \\\n  soundfile",
+        "if ! command -v rsync; then\n  apt install -y rsync\nfi",
+        "command -v rsync || { apt install -y rsync",
+        "DEBIAN_FRONTEND=noninteractive apt-get install -y ffmpeg",
+        "(cd /opt && /usr/bin/git clone https://github.com/example/server)",
+        "PIP_NO_CACHE_DIR=1 /opt/venv/bin/python3.11 -m pip install soundfile",
     ],
 )
 def test_what_is_installed_unpinned_at_every_start_is_told(line: str) -> None:
     found = find(_script(f"{line}\nexec {SERVER}").check(), "start-installs")
     assert found.severity.value == "warning"
     assert "runs this at every start: " in found.message
-    assert " ".join(line.replace("\\\n", " ").split())[-12:].strip() in found.message
+    shown = " ".join(line.replace("\\\n", " ").replace("\nfi", "").split())
+    assert shown[-12:].strip() in found.message
 
 
 @pytest.mark.parametrize(
@@ -47,6 +53,14 @@ def test_what_is_installed_unpinned_at_every_start_is_told(line: str) -> None:
         "git clone https://github.com/example/server && git -C server checkout 3f2a91c0d4",
         "echo pip is not needed; pip --version",
         "# pip installs nothing here",
+        "# apt-get install ffmpeg was here",
+        "log 'git clone of the server failed'",
+        'echo "run apt-get install ffmpeg by hand"',
+        "git clone --depth 1 --branch v1.4.2 https://github.com/example/server",
+        'git clone -b "$TAG" https://github.com/example/server',
+        'pip install "$PACKAGES"',
+        "pip install --quiet vllm==0.33.0 >/dev/null 2>&1",
+        "pip install vllm==0.33.0 2> /tmp/log",
     ],
 )
 def test_what_is_pinned_or_installs_nothing_is_not(line: str) -> None:

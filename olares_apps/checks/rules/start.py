@@ -17,13 +17,25 @@ rules = RuleBook(Group.RUNTIME)
 _LOOPBACK: Final = frozenset(("127.0.0.1", "localhost", "::1"))
 # A command of a shell, to its end; a line that ends in a backslash goes on.
 _REST: Final = r"(?P<rest>(?:\\\n|[^\n;&|])*)"
-_PIP: Final = re.compile(rf"\b(?:pip3?|uv pip)\s+install\b{_REST}")
-_CLONE: Final = re.compile(rf"\bgit\s+clone\b{_REST}")
-_SYSTEM: Final = re.compile(
-    rf"\b(?:apt-get|apt|apk|dnf|yum)\s+(?:-\S+\s+)*(?:install|add)\b{_REST}"
+# Where a command begins: what a text quotes or a comment names is none.
+_BEGIN: Final = (
+    r"(?:^|[;&|({])[ \t]*(?:(?:if|then|do|else|elif|while|until|!|sudo|exec|time|nohup|env|\w+=\S*"
+    r"|\S*python[\d.]*[ \t]+-m)[ \t]+)*(?P<command>(?:/[\w./-]*/)?"
 )
-_CHECKOUT: Final = re.compile(r"\bgit\b[^\n;&|]*\b(?:checkout|reset)\b[^\n;&|]*\b[0-9a-f]{7,40}\b")
+_PIP: Final = re.compile(rf"{_BEGIN}(?:pip3?|uv pip)\s+install\b{_REST})", re.MULTILINE)
+_CLONE: Final = re.compile(rf"{_BEGIN}git\s+clone\b{_REST})", re.MULTILINE)
+_SYSTEM: Final = re.compile(
+    rf"{_BEGIN}(?:apt-get|apt|apk|dnf|yum)\s+(?:-\S+\s+)*(?:install|add)\b{_REST})", re.MULTILINE
+)
+# A release or a build; of a variable nobody can tell what it names.
+_OF_RELEASE: Final = re.compile(
+    r"(?:--branch|-b)[ =]+[\"']?(?:[\w./-]*v?\d+\.\d|b\d{4}|\$)", re.ASCII
+)
+_CHECKOUT: Final = re.compile(
+    r"\bgit\b[^\n;&|]{0,120}\b(?:checkout|reset)\b[^\n;&|]{0,40}\b[0-9a-f]{7,40}\b"
+)
 _PINNED: Final = re.compile(r"==|===|@[0-9a-f]{7,40}(?:$|#)|\.whl$|^\.{0,2}/|^\.$")
+_REDIRECT: Final = re.compile(r"\d?[<>]{1,2}")
 # Options of pip whose value is no package.
 _WITH_VALUE: Final = frozenset(
     "-r --requirement -c --constraint -i --index-url --extra-index-url -f --find-links -t --target "
@@ -51,11 +63,13 @@ def _installs(context: ChartContext) -> Iterator[Found]:
 @lru_cache(maxsize=32)
 def _unpinned(script: str) -> tuple[str, ...]:
     """Return the commands of a script that install what they find that day."""
-    found = [m[0] for m in _PIP.finditer(script) if any(map(_floats, _packages(m["rest"])))]
+    found = [item for item in _PIP.finditer(script) if any(map(_floats, _packages(item["rest"])))]
     if not _CHECKOUT.search(script):
-        found += [m[0] for m in _CLONE.finditer(script)]
-    found += [m[0] for m in _SYSTEM.finditer(script)]
-    return tuple(" ".join(text.replace("\\\n", " ").split())[:120] for text in found)
+        clones = _CLONE.finditer(script)
+        found += [item for item in clones if not _OF_RELEASE.search(item["rest"])]
+    found += _SYSTEM.finditer(script)
+    texts = (item["command"].replace("\\\n", " ") for item in found)
+    return tuple(" ".join(text.split())[:120] for text in texts)
 
 
 def _packages(rest: str) -> Iterator[str]:
@@ -65,13 +79,15 @@ def _packages(rest: str) -> Iterator[str]:
         words = rest.split()
     skip = False
     for word in words:
-        if not skip and not word.startswith("-"):
+        redirect = _REDIRECT.match(word)
+        if not skip and not redirect and not word.startswith("-"):
             yield word
-        skip = word in _WITH_VALUE
+        skip = word in _WITH_VALUE or (redirect is not None and redirect[0] == word)
 
 
 def _floats(package: str) -> bool:
-    return _PINNED.search(package) is None
+    """Say whether a package is not pinned; what a variable names cannot be told."""
+    return "$" not in package and _PINNED.search(package) is None
 
 
 @rules.error(
