@@ -327,7 +327,7 @@ def test_a_patch_of_the_workspace_is_found(tmp_path: Path) -> None:
 
 def test_the_same_bytes_come_out_of_every_process(tmp_path: Path) -> None:
     made = []
-    for seed in ("1", "2", "3"):
+    for seed in ("1", "2"):
         folder = tmp_path / seed
         subprocess.run(
             [PROGRAM, "image", "render", "--out", folder],
@@ -339,7 +339,7 @@ def test_the_same_bytes_come_out_of_every_process(tmp_path: Path) -> None:
         files = sorted(path for path in folder.rglob("*") if path.is_file())
         made.append({path.relative_to(folder): path.read_bytes() for path in files})
     assert len(made[0]) == 4
-    assert made[0] == made[1] == made[2]
+    assert made[0] == made[1]
 
 
 @pytest.mark.parametrize(

@@ -66,11 +66,16 @@ def test_both_save_the_body_of_a_page_that_is_known(addresses, path):
 
 
 @pytest.mark.parametrize("path", ABSENT)
-def test_both_say_in_json_that_there_is_no_such_page(addresses, path):
-    for url in addresses:
-        reply = httpx.get(f"{url}{path}", trust_env=False)
-        assert reply.status_code == 404
-        assert "error" in reply.json()
+def test_both_say_alike_that_there_is_no_such_page(addresses, path):
+    here, there = (httpx.get(f"{url}{path}", trust_env=False) for url in addresses)
+    assert (here.status_code, there.status_code) == (404, 404)
+    assert here.content == there.content
+    assert here.headers["content-type"] == there.headers["content-type"]
+    if path.startswith("/apps/"):
+        assert "text/html" in here.headers["content-type"]
+        assert '<a href="/">' in here.text
+    else:
+        assert "error" in here.json()
 
 
 def test_neither_shows_a_device_what_cannot_be_installed(addresses):

@@ -72,8 +72,8 @@ class Crowd:
     """Publishers with ``apps`` specs each; they publish all of them, then a new version of one."""
 
     folder: Path
-    publishers: int = 32 if FULL else 6
-    apps: int = 20 if FULL else 3
+    publishers: int = 32 if FULL else 5
+    apps: int = 20 if FULL else 2
     figures: dict[str, float] = field(default_factory=dict)
 
     def publish(self, market: str, token: str | None = None) -> list[Mapping[str, Any]]:

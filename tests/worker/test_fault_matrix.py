@@ -32,7 +32,7 @@ CLIENT_SECONDS, LATE_SECONDS = 1.0, 1.5
 DAY: Final = 24 * 60 * 60 * 10**9
 WRITES: Final = ("PUT blobs", "PUT responses", "PUT revisions", "PUT head")
 # More new apps than one request checks, so that the head answers 202 first.
-NAMES: Final = [f"demo{letter}" for letter in "bcdefgh"]
+NAMES: Final = [f"demo{letter}" for letter in "bcd"]
 SECOND = [
     build_candidate("demoalpha", "1.0.2", image="b2", icon=PNG),
     *(build_candidate(name) for name in NAMES),
