@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Any, Final
 
 from olares_apps.checks.context import ChartContext
@@ -44,14 +45,13 @@ def run_rules(
     ``groups`` narrows them, ``severities`` are those that a workspace changed. Raises
     UnknownName for a rule that does not exist.
     """
-    rules = _selected(select, groups)
+    applies = frozenset(kind for kind in Applies if kind.to(context))
+    named = None if select is None else tuple(select)
+    rules = _selected(named, None if groups is None else frozenset(groups), applies)
     if context.listing is not None and not context.listing.is_complete:
         # What was not read would be taken for missing.
-        rules = [rule for rule in rules if rule.group is Group.ARCHIVE]
-    applies = {kind for kind in Applies if kind.to(context)}
-    found = [
-        finding for rule in rules if rule.applies in applies for finding in _findings(rule, context)
-    ]
+        rules = tuple(rule for rule in rules if rule.group is Group.ARCHIVE)
+    found = [finding for rule in rules for finding in _findings(rule, context)]
     return _sorted(lower(found, severities or {}))
 
 
@@ -79,13 +79,17 @@ def _run_group(
     return _sorted(lower(found, severities))
 
 
-def _selected(select: Collection[str] | None, groups: Collection[Group] | None) -> Iterable[Rule]:
+@lru_cache(maxsize=64)
+def _selected(
+    select: tuple[str, ...] | None, groups: frozenset[Group] | None, applies: frozenset[Applies]
+) -> tuple[Rule, ...]:
+    """Return the rules to run; charts of a kind have the same ones."""
     rules = [get_rule(name) for name in select] if select is not None else list(RULES.values())
     if groups is not None:
         rules = [rule for rule in rules if rule.group in groups]
     elif select is None:
         rules = [rule for rule in rules if rule.group is not Group.TOOL]
-    return [rule for rule in rules if rule.group.is_of_charts]
+    return tuple(rule for rule in rules if rule.group.is_of_charts and rule.applies in applies)
 
 
 def _findings(rule: Rule, context: ChartContext) -> list[Finding]:

@@ -7,6 +7,7 @@ A workspace can add profiles, or replace shipped ones, with files of the same fo
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from importlib.resources import files
 from importlib.resources.abc import Traversable
 from pathlib import Path
@@ -102,14 +103,19 @@ def load_profile(name: str, folder: Path | None = None) -> HardwareProfile:
     return read_profile(name, file.read_text(encoding="utf-8"), str(file.name))
 
 
-def _files(folder: Path | None) -> dict[str, Traversable]:
-    shipped = files("olares_apps.hardware") / "profiles"
-    places: list[Traversable] = [shipped]
-    if folder is not None and folder.is_dir():
-        places.append(folder)
+def _files(folder: Path | None) -> Mapping[str, Traversable]:
+    own = _profiles_in(folder) if folder is not None and folder.is_dir() else {}
+    return {**_shipped(), **own}
+
+
+@cache
+def _shipped() -> Mapping[str, Traversable]:
+    return _profiles_in(files("olares_apps.hardware") / "profiles")
+
+
+def _profiles_in(place: Traversable) -> Mapping[str, Traversable]:
     return {
         file.name.removesuffix(".yaml"): file
-        for place in places
         for file in place.iterdir()
         if file.name.endswith(".yaml")
     }
