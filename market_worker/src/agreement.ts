@@ -87,6 +87,12 @@ export function answerParts(
   ];
 }
 
+/** Policies of the pages that people see now: an entry that nobody sees vouches for nothing. */
+export function knownPolicies(live: Revision | null): ReadonlySet<string> {
+  const shown = Object.values(live?.apps ?? {}).filter((app) => app.state !== "removed");
+  return new Set(shown.flatMap((app) => app.page?.csp ?? []));
+}
+
 function pagesOf(revision: Revision): readonly string[] {
   return Object.values(revision.apps).some((app) => app.page && app.state !== "removed") ? PAGES : [];
 }
@@ -115,7 +121,7 @@ function checkRoutes(
     problems.push(`${PAGE_ROUTES} does not name the pages on offer`);
     return;
   }
-  const known = new Set(Object.values(live?.apps ?? {}).map((app) => app.page?.csp));
+  const known = knownPolicies(live);
   for (const [path, wanted] of Object.entries(expected)) {
     const route = (routes[path] ?? {}) as Readonly<Record<string, unknown>>;
     const { csp } = route;
@@ -123,7 +129,7 @@ function checkRoutes(
     const form = wanted["type"] === HTML ? PAGE_POLICY : /^default-src 'none'$/;
     if (!strictly || !form.test(csp) || !same(route, { ...wanted, csp })) {
       problems.push(`${PAGE_ROUTES}: ${path} is not served as its app says, or not strictly`);
-    } else if (wanted["type"] === HTML && !known.has(csp)) {
+    } else if (wanted["type"] === HTML && !known.has(csp as string)) {
       changes.newPolicy = true;
     }
   }

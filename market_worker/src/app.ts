@@ -80,6 +80,10 @@ async function checkApp(
   changes: Changes,
   problems: string[],
 ): Promise<void> {
+  const entryBytes = encode(JSON.stringify(app)).length;
+  if (entryBytes > LIMITS.entryBytes) {
+    problems.push(`${name}: its entry has ${entryBytes} bytes, limit ${LIMITS.entryBytes}`);
+  }
   if (app.id !== (await appId(name))) problems.push(`${name}: the id ${app.id} is not its md5`);
   checkVersions(name, app, old, problems);
   if (old?.state === "live" && lost(old, app)) changes.takesAway = true;
@@ -113,7 +117,12 @@ async function checkDetail(
 ): Promise<void> {
   const file = archiveName(name, version);
   const what = `detail of ${file}`;
-  const document = strict(await prove(bucket, blobKey(detail), detail, what), what);
+  const body = await prove(bucket, blobKey(detail), detail, what);
+  if (body.length > LIMITS.detailBytes) {
+    problems.push(`${what} has ${body.length} bytes, limit ${LIMITS.detailBytes}`);
+    return;
+  }
+  const document = strict(body, what);
   const expected = { id: app.id, appID: app.id, name, version, chartName: file, title: app.title };
   detailDecodes(document, expected, what, problems);
   const told = (document ?? {}) as Readonly<Record<string, unknown>>;

@@ -4,6 +4,8 @@
  */
 
 import tables from "./contract.json";
+import { LIMITS } from "./env";
+import { deeperThan } from "./json";
 
 type Json = Readonly<Record<string, unknown>>;
 
@@ -41,6 +43,10 @@ export function detailDecodes(
 ): void {
   if (!isObject(value)) {
     problems.push(`${where} is no object`);
+    return;
+  }
+  if (deeperThan(value, LIMITS.depth)) {
+    problems.push(`${where} is nested deeper than ${LIMITS.depth} levels`);
     return;
   }
   for (const [name, item] of Object.entries(value)) {

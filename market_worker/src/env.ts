@@ -25,6 +25,12 @@ export const LIMITS = {
   drainedBytes: 16 * MIB,
   /** Archives stay below 1 MiB, images below a few. */
   blobBytes: 8 * MIB,
+  /** A device reads ten details at once: one that is too large, or nested too deep, loses ten. */
+  detailBytes: MIB,
+  /** Objects and lists inside each other, in a detail and in a revision, which every publisher reads. */
+  depth: 100,
+  /** The revision has one entry per app, so one app must not fill it. */
+  entryBytes: 64 * KIB,
   /** Devices show icons of 256x256 (contract 5.6). */
   iconBytes: 512 * KIB,
   /** A thousand apps in two generations take 4 MiB. */

@@ -69,6 +69,12 @@ function rank(text: string, at: number): number {
   return unit >= 0xd800 && unit < 0xe000 ? unit + 0x10000 : unit;
 }
 
+/** Say whether objects and lists stand inside each other more often than readers may take. */
+export function deeperThan(value: unknown, levels: number): boolean {
+  if (typeof value !== "object" || value === null) return false;
+  return levels === 0 || Object.values(value).some((item) => deeperThan(item, levels - 1));
+}
+
 /** Say whether every text in a parsed JSON value can be stored: no NUL, no half of a pair. */
 export function storable(value: unknown): boolean {
   if (typeof value === "string") return value.isWellFormed() && !value.includes("\0");

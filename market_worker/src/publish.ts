@@ -262,7 +262,7 @@ function moved(now: R2Object | null): Response {
 function permission(token: Token, verdict: Verdict): Response | null {
   const needed: Scope[] = [];
   if (verdict.takesAway) needed.push("rollback");
-  if (verdict.adds || !verdict.takesAway) needed.push("publish");
+  if (verdict.adds || verdict.newPolicy || !verdict.takesAway) needed.push("publish");
   for (const scope of needed) {
     const refused = lacking(token, scope);
     if (refused) return refused;

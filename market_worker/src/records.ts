@@ -93,6 +93,7 @@ export interface Revision {
   };
   readonly generations: readonly Window[];
   readonly apps: Readonly<Record<string, App>>;
+  readonly action: string;
   readonly changes: readonly Change[];
   readonly hash: string;
   readonly answers: Readonly<Record<string, string>>;
@@ -167,7 +168,7 @@ export const REVISION: Shape = struct({
   schema,
   parent: nullable(digest),
   created: time,
-  action: text,
+  action: oneOf("publish", "republish", "rollback", "remove"),
   publisher: text,
   note: text,
   restores: nullable(digest),

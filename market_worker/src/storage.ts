@@ -107,12 +107,18 @@ export function parse<T>(body: Bytes, what: string): T {
  */
 export function strict<T>(body: Bytes, what: string): T {
   const value = parse<T>(body, what);
-  const text = decode(body);
-  // Names that are numbers change their places when they are read; the canonical text has them right.
-  if (JSON.stringify(value) !== text && canonical(value) !== text) {
-    throw new Damaged(`the ${what} is not in canonical form`);
-  }
+  if (!isCanonical(value, decode(body))) throw new Damaged(`the ${what} is not in canonical form`);
   return value;
+}
+
+function isCanonical(value: unknown, text: string): boolean {
+  try {
+    // Names that are numbers change their places when they are read; the canonical text has them right.
+    return JSON.stringify(value) === text || canonical(value) === text;
+  } catch {
+    // Nested so deep that the stack ends.
+    return false;
+  }
 }
 
 /** Return a revision by its name; throws Damaged. */

@@ -4,7 +4,7 @@
  */
 
 import { LIMITS } from "./env";
-import { order, same, storable } from "./json";
+import { deeperThan, order, same, storable } from "./json";
 import type { Revision } from "./records";
 import { ANY, NONE, type Release, compare, parseRelease } from "./releases";
 
@@ -26,6 +26,10 @@ export function checkSuccession(
   live: Revision | null,
   problems: string[],
 ): void {
+  if (deeperThan(next, LIMITS.depth)) {
+    problems.push(`it is nested deeper than ${LIMITS.depth} levels`);
+    return;
+  }
   if (!storable(next)) problems.push("it holds a NUL or half a character, which no device can store");
   checkTime(next.created, live?.created ?? null, problems);
   checkNames(next, live, problems);

@@ -5,7 +5,7 @@
  * `checks/<revision>.json`, and the next request goes on from there.
  */
 
-import { type Part, answerParts } from "./agreement";
+import { type Part, answerParts, knownPolicies } from "./agreement";
 import { type Changes, appPart } from "./app";
 import { encode } from "./bytes";
 import { LIMITS } from "./env";
@@ -63,7 +63,14 @@ export async function examine(
   );
   checkSuccession(changed, next, live, problems);
   const drawnAnew = live !== null && !same(next.generations, live.generations);
-  const changes: Changes = { adds: drawnAnew, takesAway: drawnAnew, newPolicy: false };
+  // Which step is the one before depends on what the history calls a rollback.
+  const retreats = next.action === "rollback" || next.action === "remove";
+  const renamed = live !== null && !same(next.source, live.source);
+  const changes: Changes = {
+    adds: drawnAnew || renamed,
+    takesAway: drawnAnew || retreats,
+    newPolicy: changed.some((name) => bringsPolicy(next, name, live)),
+  };
   const parts = [
     ...answerParts(bucket, wanted.revision, next, live, changes, problems),
     ...changed.flatMap((name) => appPart(bucket, name, next, live, changes, problems) ?? []),
@@ -73,9 +80,15 @@ export async function examine(
       ? await checkParts(bucket, wanted.revision, base?.revision ?? null, fence, parts, changes, problems)
       : 0;
   // The first revision says what the market is called, and for whom it is.
-  const changesMarket = !live || drawnAnew || !same(next.source, live.source);
+  const changesMarket = !live || drawnAnew || renamed;
   const found = { changed, ...changes, changesMarket, revision: next, checked, parts: parts.length };
   return { ...verdict(problems, 422), ...found };
+}
+
+/** Say whether the entry of an app, also one that nobody sees yet, has a policy that is new. */
+function bringsPolicy(next: Revision, name: string, live: Revision | null): boolean {
+  const csp = next.apps[name]?.page?.csp;
+  return csp !== undefined && !knownPolicies(live).has(csp);
 }
 
 /** Run the parts that are not checked yet, as far as one request may go; return how many are. */

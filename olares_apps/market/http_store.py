@@ -369,7 +369,7 @@ class HttpStore:
     def _said(self, reply: "httpx.Response") -> dict[str, str]:
         try:
             body = reply.json()
-        except ValueError:
+        except (ValueError, RecursionError):
             return {}
         if not isinstance(body, dict):
             return {}
@@ -379,7 +379,7 @@ class HttpStore:
         """Return how many parts of a revision were checked so far."""
         try:
             return int(reply.json()["checked"])
-        except (ValueError, KeyError, TypeError):
+        except (ValueError, KeyError, TypeError, RecursionError):
             raise MarketError(f"{self.url} did not answer in JSON", hint=_HINTS[404]) from None
 
     def _json(self, reply: "httpx.Response") -> dict[str, Any]:

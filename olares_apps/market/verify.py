@@ -3,10 +3,10 @@
 Nothing is repaired. Each problem names the object, and the app and file where there is one.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from olares_apps.errors import ArchiveError, MarketError
 from olares_apps.market import objects
@@ -77,6 +77,11 @@ class _Walk:
             f"{path} of revision {head.revision} does not follow from it"
             for path in strangers(live)
         ]
+        self.result.problems += [
+            f"{name}: what lists say of its page cannot be read"
+            for name, entry in live.apps.items()
+            if entry.page and not _is_readable(entry.page.brief)
+        ]
         chain = walk(self.store, State(head, etag, live))
         while entry := self._try(lambda: next(chain, None)):
             self.result.revisions += 1
@@ -144,3 +149,13 @@ class _Walk:
         except MarketError as error:
             self.result.problems.append(error.message)
             return None
+
+
+def _is_readable(brief: Mapping[str, Any]) -> bool:
+    from olares_apps.market.pages.brief import Brief
+
+    try:
+        Brief.from_json(brief)
+    except ValueError:
+        return False
+    return True

@@ -7,7 +7,7 @@ from pathlib import Path
 import httpx
 import pytest
 from support.market import MemoryStore, hands
-from support.pages import build_page_candidate
+from support.pages import build_listing, build_page_candidate
 from support.worker import Worker, make_token, running
 
 from olares_apps.errors import MarketError
@@ -140,6 +140,38 @@ def test_a_token_for_some_apps_brings_no_script(bundle: Path, tmp_path: Path) ->
         assert whole.read_head()[0] == _before(local)
         _swap(whole, local, good, change)
     assert good.revision.apps["demobravo"].greatest == "1.0.3"
+
+
+def test_an_entry_that_nobody_sees_vouches_for_no_script(bundle: Path, tmp_path: Path) -> None:
+    tokens = make_token(), make_token(apps=("demob",), scopes=("publish", "rollback"))
+    csp = f"default-src 'none'; {STRICT}"
+    with running(bundle, tmp_path / "state", tokens=tokens) as worker:
+        whole, limited = worker.store(index=0), worker.store(index=1)
+        made = hands()
+        publish(whole, [build_page_candidate("demoalpha")], publisher="t", hands=made)
+        local = MemoryStore()
+        mirror(whole, local)
+        publish(local, [build_listing("demobx")], publisher="t", hands=made)
+        state = read_state(local)
+        assert state.revision is not None
+        listed = state.revision.apps["demobx"]
+        assert listed.page is not None
+        hidden = replace(listed, state="removed", page=replace(listed.page, csp=csp))
+        revision = replace(state.revision, apps={**state.revision.apps, "demobx": hidden})
+        with pytest.raises(MarketError, match="may not bring pages with a script of their own"):
+            _swap(limited, local, prepare(revision), {})
+        # Whoever may bring one leaves it with an app that is gone: it is new again for the others.
+        _swap(whole, local, prepare(revision), {})
+        live = read_state(whole)
+        assert live.revision is not None
+        again = replace(
+            live.revision,
+            parent=live.identity,
+            created=live.revision.created + 10**9,
+            apps={**live.revision.apps, "demobx": replace(hidden, state="listed")},
+        )
+        with pytest.raises(MarketError, match="may not bring pages with a script of their own"):
+            _swap(limited, local, prepare(again), {})
 
 
 def _before(local: MemoryStore) -> Head | None:

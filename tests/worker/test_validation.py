@@ -226,6 +226,14 @@ BROKEN: dict[str, tuple[Change, str]] = {
         ),
         f"the generation '{OLD}' from 1.12.3 to 1.12.3 cannot be served",
     ),
+    "an app fills the revision": (
+        _with_alpha(lambda app: replace(app, notes="x" * 65536)),
+        "demoalpha: its entry has ",
+    ),
+    "the history calls it something else": (
+        lambda r: replace(r, action="repair"),
+        'revision.action is "repair", expected publish or republish',
+    ),
     "a text holds a NUL": (
         lambda r: replace(r, source=replace(r.source, label="a\0b")),
         "it holds a NUL",
@@ -413,6 +421,54 @@ def test_a_token_does_what_its_scopes_and_prefixes_say(bundle: Path, tmp_path: P
             publish(store(ROLLBACK_ONLY), [UPDATE], publisher="t", hands=made)
         rollback(store(ROLLBACK_ONLY), publisher="t", hands=made)
         remove(store(ROLLBACK_ONLY), ["demobravo"], publisher="t", hands=made)
+
+
+def test_what_the_history_calls_a_rollback_takes_the_scope_for_one(
+    bundle: Path, tmp_path: Path
+) -> None:
+    with running(bundle, tmp_path / "state", tokens=TOKENS) as worker:
+        publish(worker.store(), FIRST, publisher="t", hands=hands())
+        for action in ("rollback", "remove"):
+            revision = replace(_next(), action=action, restores=None)
+            with pytest.raises(MarketError, match="may not rollback"):
+                _swap(worker.store(index=PUBLISH_ONLY), revision, prepare(revision).answers)
+        renamed = replace(
+            _next(),
+            action="rollback",
+            source=Source(label="Mine", modified=canonical.milliseconds(_next().created)),
+        )
+        made = prepare(renamed)
+        with pytest.raises(MarketError, match="may not publish"):
+            _swap(worker.store(index=ROLLBACK_ONLY), made.revision, made.answers)
+
+
+@pytest.mark.parametrize("levels", [101, 12_000, 100_000])
+def test_what_is_nested_deeper_than_readers_take_is_refused(levels: int, market: Worker) -> None:
+    store, good = market.store(), prepare(_next())
+    deep = b"[" * levels + b"]" * levels
+    for name, data in (
+        ("detail", _deep_detail(deep)),
+        ("revision", good.data.replace(b'"notes":', b'"deep":' + deep + b',"notes":', 1)),
+    ):
+        digest = canonical.digest(data)
+        if name == "revision":
+            objects.put(store, objects.revision_key(digest), data)
+            head = good.revision.head(digest)
+            with pytest.raises(MarketError, match=r"not published"):
+                store.swap_head(store.read_head()[1], head)
+            continue
+        LOCAL.objects[objects.blob_key(digest)] = data
+        revision = _ledgered(
+            _next(), lambda ledger, to=digest: _changed(ledger, "demoalpha-1.0.3.tgz", detail=to)
+        )
+        message = _refusal(store, revision)
+        assert "nested deeper than 100 levels" in message or "not in canonical form" in message
+
+
+def _deep_detail(deep: bytes) -> bytes:
+    """Return the newest detail of alpha with something deep in it, else as it was."""
+    detail = LOCAL.objects[objects.blob_key(_next().apps["demoalpha"].current[NEW].detail)]
+    return detail[:-1] + b',"zz":' + deep + b"}"
 
 
 def test_a_secret_holds_digests_only() -> None:

@@ -25,7 +25,7 @@ def command(market: str | None, output: str) -> None:
         click.echo(f"{found.url}: empty")
         return
     click.echo(f"{found.url}: revision {data['revision']}")
-    click.echo(f"updated {data['updated']} by {data['publisher'] or '-'}")
+    click.echo(out.clean(f"updated {data['updated']} by {data['publisher'] or '-'}"))
     generations = sorted({name for versions in found.live.values() for name in versions})
     out.table(
         ["APP", *(name.upper() for name in generations)],

@@ -1,15 +1,22 @@
 """The brief of an app: what the catalogue and the leaderboard say of it, kept in the revision."""
 
+import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from functools import cache
+from typing import TYPE_CHECKING, Any, Final, Self
 
 from olares_apps.bench.grouping import Row, headline
 from olares_apps.market.pages.facts import PageFacts
 
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
 __all__ = ["Brief"]
 
 _OPTIONAL: Final = ("subject", "address", "not_installable")
+_FIGURE: Final = re.compile(r"[0-9]{1,9}(?:\.[0-9]{1,9})?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +89,21 @@ class Brief:
         }
 
     @classmethod
-    def from_json(cls, data: Mapping[str, Any]) -> Self:
-        """Read the stored form; raises TypeError or KeyError for another one."""
-        rows = tuple(Row.from_json(row) for row in data["rows"])
-        return cls(**{**data, "modalities": tuple(data["modalities"]), "rows": rows})
+    def from_json(cls, data: Mapping[str, Any]) -> "Brief":
+        """Read the stored form; raises ValueError for another one.
+
+        It may be another publisher's: every value is looked at before a page is made of it.
+        """
+        brief = _reader().validate_json(json.dumps(data), strict=True)
+        for row in brief.rows:
+            for figure in (row.tps, row.acceptance, row.slowest, row.fastest):
+                if figure is not None and not _FIGURE.fullmatch(figure):
+                    raise ValueError(f"'{figure[:40]}' is no figure")
+        return brief
+
+
+@cache
+def _reader() -> "TypeAdapter[Brief]":
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Brief)

@@ -76,7 +76,7 @@ def stored_draft(store: Store, name: str, page: PageEntry) -> PageDraft:
     data = objects.read_blob(store, page.facts, what)
     try:
         facts, brief = PageFacts.model_validate_json(data), Brief.from_json(page.brief)
-    except (ValueError, TypeError, KeyError) as error:
+    except ValueError as error:
         raise StoreCorrupt(
             f"{what} cannot be read: {error}", hint="publish the app again"
         ) from error
