@@ -140,6 +140,8 @@ def shape_faults(candidate: Candidate) -> list[str]:
     faults += [f"generation '{name}' is unknown" for name in order if name not in known]
     faults += [f"generation {name} has two archives" for name in known if order.count(name) > 1]
     for archive in candidate.archives:
+        if any(not name.strip() for name in archive.detail.get("categories") or ()):
+            faults.append(f"a category of the chart for {archive.generation} is empty")
         version = archive.version
         if not version:
             faults.append(f"the version for {archive.generation} is empty")

@@ -42,6 +42,8 @@ _NOTICED: Final = 3.0
 _LOOK_BACK: Final = 64
 # How often the checks of a revision may begin again, as they do when a collector came between.
 _STALLS: Final = 5
+# A thousand changed apps take two hundred requests.
+_MOST_ROUNDS: Final = 1000
 # Bytes that a difference must save, because the server reads the base for it.
 _WORTH_A_READ: Final = 512
 # What is answered to a difference whose base is gone, that cannot be done, or is too large: the
@@ -160,6 +162,8 @@ class HttpStore:
         if reply.status_code == 404:
             self._must_be_market(reply, "nothing is published yet")
             return None, None
+        if "html" in reply.headers.get("content-type", ""):
+            raise MarketError(f"{self._base} answers with a page for people", hint=_HINTS[404])
         return Head.decode(reply.content, f"{self.url}/head.json"), self._etag(reply)
 
     def swap_head(self, expected: str | None, head: Head) -> bool:
@@ -168,7 +172,7 @@ class HttpStore:
         Raises MarketError with the server's reasons when the revision is refused.
         """
         condition = {"If-None-Match": "*"} if expected is None else {"If-Match": expected}
-        unsure, status, checked, stalled = False, 202, -1, 0
+        unsure, status, checked, stalled, rounds = False, 202, -1, 0, 0
         while status == 202:
             reply, repeated = self._send(
                 "PUT", "/head", content=head.encode(), headers=condition, expected=(200, 202, 412)
@@ -177,8 +181,8 @@ class HttpStore:
             # One request looks up only so much; the same one again goes on from there.
             if status == 202:
                 before, checked = checked, self._checked(reply)
-                stalled = 0 if checked > before else stalled + 1
-                if stalled > _STALLS:
+                stalled, rounds = 0 if checked > before else stalled + 1, rounds + 1
+                if stalled > _STALLS or rounds > _MOST_ROUNDS:
                     raise MarketError(f"{self.url} does not get on with its checks", hint=_LATER)
         if status == 200:
             return True

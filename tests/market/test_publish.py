@@ -451,3 +451,9 @@ def test_a_reader_in_another_process_sees_a_publish_at_once(tmp_path: Path) -> N
 
 def test_errors_of_a_market_exit_with_one() -> None:
     assert (MarketError.exit_code, VersionRefused.exit_code, ArchiveError.exit_code) == (1, 1, 1)
+
+
+def test_a_category_without_a_name_is_refused(catalog: MemoryStore) -> None:
+    nameless = build_candidate("demoalpha", "1.0.2", categories=("AI", " "), image="b2")
+    with pytest.raises(VersionRefused, match="a category of the chart for .* is empty"):
+        _publish(catalog, nameless)

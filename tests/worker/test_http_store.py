@@ -7,7 +7,7 @@ import httpx
 import pytest
 from support.market import MemoryStore, build_candidate, hands
 
-from olares_apps.errors import MarketError, StoreCorrupt, UsageError
+from olares_apps.errors import MarketError, UsageError
 from olares_apps.market.canonical import digest
 from olares_apps.market.commit import read_state
 from olares_apps.market.http_store import TOKEN_VARIABLE, HttpStore, Patience, open_http_store
@@ -173,8 +173,22 @@ def test_a_page_of_somebody_else_is_not_taken_for_an_empty_market() -> None:
 
 def test_a_page_in_the_place_of_the_head_is_named() -> None:
     server = _Server(httpx.Response(200, html="<h1>welcome</h1>", headers={"etag": '"x"'}))
-    with server.store() as store, pytest.raises(StoreCorrupt, match=r"head\.json is not JSON"):
+    with server.store() as store, pytest.raises(MarketError, match="a page for people") as raised:
         store.read_head()
+    assert "is this the address of an olapps market?" in (raised.value.hint or "")
+
+
+@pytest.mark.parametrize("body", [b"[" * 200_000, b"\xff\xfe", b"[]", b"7", b""])
+def test_a_refusal_in_any_form_is_told(body: bytes) -> None:
+    server = _Server(httpx.Response(400, content=body))
+    with server.store() as store, pytest.raises(MarketError, match="answered 400 Bad Request"):
+        store.get(KEY)
+
+
+def test_checks_that_never_end_are_given_up() -> None:
+    server = _Server(*[_json(202, checked=number, parts=number + 2) for number in range(1002)])
+    with server.store() as store, pytest.raises(MarketError, match="does not get on"):
+        store.swap_head('"x"', _heads("demoalpha")[0])
 
 
 def test_the_token_goes_with_writes_and_the_list_of_keys_only() -> None:
