@@ -455,5 +455,5 @@ def test_errors_of_a_market_exit_with_one() -> None:
 
 def test_a_category_without_a_name_is_refused(catalog: MemoryStore) -> None:
     nameless = build_candidate("demoalpha", "1.0.2", categories=("AI", " "), image="b2")
-    with pytest.raises(VersionRefused, match="a category of the chart for .* is empty"):
+    with pytest.raises(VersionRefused, match=r"a category of the chart for .* is empty"):
         _publish(catalog, nameless)
