@@ -14,7 +14,7 @@ from olares_apps.cli.options import market_option, names_argument, output_option
 
 if TYPE_CHECKING:
     from olares_apps.errors import SpecError
-    from olares_apps.market.workflow import AppResult, WorkflowReport
+    from olares_apps.market.workflow_report import AppResult, WorkflowReport
     from olares_apps.render.chart import ChartTree
     from olares_apps.spec.loader import LoadedSpec
 
@@ -65,7 +65,8 @@ def command(
     from olares_apps.errors import CheckFailed, UsageError
     from olares_apps.market.commit import Hands
     from olares_apps.market.records import Source
-    from olares_apps.market.workflow import Request, publish_specs
+    from olares_apps.market.workflow import publish_specs
+    from olares_apps.market.workflow_report import Request
 
     if note is not None and not note.strip():
         raise UsageError("--note is empty", hint="leave it out for notes that name what changed")

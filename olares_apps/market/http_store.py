@@ -7,10 +7,7 @@ server has is sent as a difference from it, where the server takes those.
 """
 
 import gzip
-import random
-import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
 from ipaddress import ip_address
 from itertools import count
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
@@ -22,13 +19,14 @@ from olares_apps.errors import MarketError, UsageError
 from olares_apps.market import canonical, differences, objects
 from olares_apps.market.counterparts import Counterparts
 from olares_apps.market.gc import Collected
+from olares_apps.market.patience import Patience
 from olares_apps.market.records import Head
 from olares_apps.market.retention import DAY_SECONDS, Retention
 
 if TYPE_CHECKING:
     import httpx
 
-__all__ = ["TOKEN_VARIABLE", "HttpStore", "Patience", "open_http_store"]
+__all__ = ["TOKEN_VARIABLE", "HttpStore", "open_http_store"]
 
 TOKEN_VARIABLE: Final = "OLAPPS_MARKET_TOKEN"  # noqa: S105 - a name, no secret
 """The one place that a token is taken from: no file, no flag, no address."""
@@ -36,8 +34,6 @@ TOKEN_VARIABLE: Final = "OLAPPS_MARKET_TOKEN"  # noqa: S105 - a name, no secret
 _API: Final = "/api/publish/v1"
 # Seconds. A connection is made quickly or not at all; a validation of many apps takes longer.
 _CONNECT_SECONDS, _ANSWER_SECONDS = 10.0, 60.0
-_LONGEST_RETRY_AFTER: Final = 60.0
-_NOTICED: Final = 3.0
 # How far back a swap whose answer was lost looks for its own revision.
 _LOOK_BACK: Final = 64
 # How often the checks of a revision may begin again, as they do when a collector came between.
@@ -60,32 +56,6 @@ _HINTS: Final = {
     429: "wait a minute and run the same command again",
 }
 _LATER: Final = "nothing was lost; run the same command again"
-
-
-@dataclass(frozen=True, slots=True)
-class Patience:
-    """How often and how long to try again; ``sleep`` takes seconds, ``jitter`` is from 0 to 1.
-
-    The waits of a request add up to 36 s at most, 18 s on average, unless the server asks for
-    longer ones. Where nobody ever answered there are only ``attempts_to_meet`` tries: the address
-    may be wrong. ``tell`` gets a line when a wait is long enough to be noticed.
-    """
-
-    attempts: int = 10
-    attempts_to_meet: int = 5
-    first: float = 0.2
-    longest: float = 8.0
-    sleep: Callable[[float], None] = time.sleep
-    jitter: Callable[[], float] = field(default=random.SystemRandom().random)
-    tell: Callable[[str], None] = lambda text: None
-
-    def wait(self, attempt: int, asked: float, problem: str) -> None:
-        """Wait before try number ``attempt + 1``, at least the ``asked`` seconds."""
-        backoff = min(self.longest, self.first * 2**attempt)
-        seconds = max(backoff * self.jitter(), min(asked, _LONGEST_RETRY_AFTER))
-        if backoff >= _NOTICED or seconds >= _NOTICED:
-            self.tell(f"{problem}; trying again in {seconds:.0f} s")
-        self.sleep(seconds)
 
 
 class _Body(NamedTuple):

@@ -28,7 +28,8 @@ from olares_apps.cli.workbench import open_workbench
 from olares_apps.errors import Conflict, SpecError, VersionRefused
 from olares_apps.market.commit import Hands
 from olares_apps.market.store import open_store
-from olares_apps.market.workflow import Request, WorkflowReport, publish_specs
+from olares_apps.market.workflow import publish_specs
+from olares_apps.market.workflow_report import Request, WorkflowReport
 from olares_apps.render.versions import Level
 
 OLD, NEW = "olares-1.12.3", "olares-1.12.6"

@@ -16,7 +16,8 @@ from typing import Any, Final
 import httpx
 import pytest
 
-from olares_apps.market.http_store import HttpStore, Patience
+from olares_apps.market.http_store import HttpStore
+from olares_apps.market.patience import Patience
 
 FOLDER: Final = Path(__file__).parents[2] / "market_worker"
 # Where `make node` puts the pinned Node; another one on PATH will do without it.

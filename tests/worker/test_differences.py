@@ -17,8 +17,9 @@ from olares_apps.market.canonical import digest
 from olares_apps.market.commit import read_state
 from olares_apps.market.differences import MEDIA_TYPE, difference
 from olares_apps.market.dir_store import DirStore
-from olares_apps.market.http_store import HttpStore, Patience
+from olares_apps.market.http_store import HttpStore
 from olares_apps.market.mirror import mirror
+from olares_apps.market.patience import Patience
 from olares_apps.market.publish import publish
 from olares_apps.market.verify import verify
 

@@ -20,7 +20,8 @@ from support.worker import Worker, running
 
 from olares_apps.errors import MarketError
 from olares_apps.market.history import history
-from olares_apps.market.http_store import HttpStore, Patience
+from olares_apps.market.http_store import HttpStore
+from olares_apps.market.patience import Patience
 from olares_apps.market.publish import publish
 from olares_apps.market.verify import verify
 

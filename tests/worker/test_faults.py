@@ -14,7 +14,8 @@ from olares_apps.errors import MarketError
 from olares_apps.market import canonical, objects
 from olares_apps.market.answers import Answers
 from olares_apps.market.history import history, status
-from olares_apps.market.http_store import HttpStore, Patience
+from olares_apps.market.http_store import HttpStore
+from olares_apps.market.patience import Patience
 from olares_apps.market.publish import publish
 from olares_apps.market.verify import verify
 

@@ -10,7 +10,8 @@ from support.market import MemoryStore, build_candidate, hands
 from olares_apps.errors import MarketError, UsageError
 from olares_apps.market.canonical import digest
 from olares_apps.market.commit import read_state
-from olares_apps.market.http_store import TOKEN_VARIABLE, HttpStore, Patience, open_http_store
+from olares_apps.market.http_store import TOKEN_VARIABLE, HttpStore, open_http_store
+from olares_apps.market.patience import Patience
 from olares_apps.market.publish import publish
 from olares_apps.market.records import Head
 

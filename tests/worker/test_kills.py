@@ -22,7 +22,8 @@ from support.worker import Worker, make_token, running
 from olares_apps.market import canonical, objects
 from olares_apps.market.candidates import Candidate
 from olares_apps.market.history import history
-from olares_apps.market.http_store import HttpStore, Patience
+from olares_apps.market.http_store import HttpStore
+from olares_apps.market.patience import Patience
 from olares_apps.market.publish import publish
 from olares_apps.market.retention import Retention
 from olares_apps.market.verify import verify
